@@ -3,9 +3,9 @@
 //! A principal with `account:admin` sees the account, or one project if the query names it. A principal with
 //! `project:admin` sees its own project, whatever the query names.
 
-use aide::axum::routing::{ApiMethodRouter, get_with};
 use std::collections::BTreeSet;
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadAuditTrail;

@@ -1,13 +1,14 @@
 //! Renders the schema for a language model that writes queries: names, types and descriptions, keyed by name,
 //! in order of creation.
 
+use std::collections::BTreeMap;
+
 use lake::manifest::{ManifestColumn, Relationship, TableVersion};
 use lake::schema::SemanticType;
 use lake::store::Loaded;
 use lake::types::ColumnType;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
 
 /// The schema of a data store in the format `ai`: names and types alone, for a language model.
 #[derive(Serialize, JsonSchema)]

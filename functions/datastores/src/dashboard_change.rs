@@ -3,26 +3,21 @@
 //! Without `If-Match` the last writer wins: after a lost race the dashboard is read again and the same change
 //! applied to it. So no version number is skipped or used twice, and no accepted change is lost.
 
-use std::time::Duration;
-
 use axum::http::HeaderMap;
 use platform::http::if_match;
 use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
-use platform::{Error, Result, Tenant, UtcTime, ids};
-use rand::RngExt as _;
+use platform::retry::{Races, RetryPolicy};
+use platform::{Result, Tenant, UtcTime, ids};
 
 use crate::App;
 use crate::dashboard_model::{DashboardPath, etag};
-
-/// Lost races before the caller is told to repeat the request.
-const MAX_ATTEMPTS: u32 = 200;
 
 pub struct Attempts<'a> {
     app: &'a App,
     tenant: &'a Tenant,
     path: &'a DashboardPath,
     headers: &'a HeaderMap,
-    made: u32,
+    races: Option<Races>,
 }
 
 impl<'a> Attempts<'a> {
@@ -32,22 +27,17 @@ impl<'a> Attempts<'a> {
             tenant,
             path,
             headers,
-            made: 0,
+            races: None,
         }
     }
 
     /// Loads the dashboard, after a pause if this is not the first attempt. 404 unless it and its store are
     /// active; 412 where `If-Match` does not match.
     pub async fn next(&mut self) -> Result<DashboardRecord> {
-        if self.made == MAX_ATTEMPTS {
-            return Err(Error::unavailable("a dashboard lost too many races"));
+        match &mut self.races {
+            Some(races) => races.lost().await?,
+            None => self.races = Some(Races::new(&RetryPolicy::RECORD, "a dashboard")),
         }
-        if self.made > 0 {
-            let longest_ms = u64::from(self.made.min(20)) * 5;
-            let pause_ms = rand::rng().random_range(0..longest_ms);
-            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-        }
-        self.made += 1;
         let DashboardPath {
             store_id,
             dashboard_id,

@@ -1,9 +1,8 @@
 //! `POST /data/{store_id}/import`: imports rows into tables, all or none.
 
-use aide::axum::routing::{ApiMethodRouter, post_with};
-use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
 use platform::records::stores::{ImportMode, ImportStatus};
 use platform::sources::RemoteFile;
 use platform::{Error, ErrorKind, Platform, Result};

@@ -1,15 +1,15 @@
 //! `POST /data/{store_id}/versions`: takes a snapshot: gives the current content a name.
 
-use aide::axum::routing::{ApiMethodRouter, post_with};
-use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply, audited};
+use platform::records::audit::AuditAction;
 use platform::records::stores::StoreVersion;
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;

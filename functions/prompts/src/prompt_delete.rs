@@ -10,6 +10,7 @@ use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, audited, if_match};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Platform, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,6 +50,7 @@ async fn handler(
 ) -> Result<Reply<DeletedPrompt>> {
     let tenant = call.tenant()?;
     let id = path.pt_id;
+    let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
     loop {
         let mut version = None;
         if headers.contains_key(header::IF_MATCH) {
@@ -62,8 +64,8 @@ async fn handler(
                 return Err(Error::not_found("prompt template", &id));
             }
             // Another request changed or deleted the template after it was read; the next read decides.
-            Written::Refused { .. } => {}
-            Written::Contended => return Err(Error::unavailable("a prompt template is contended")),
+            Written::Refused { .. } | Written::Contended => {}
         }
+        races.lost().await?;
     }
 }

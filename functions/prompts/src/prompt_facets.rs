@@ -1,8 +1,8 @@
 //! `POST /prompts/facets`: counts templates by name, role, tag and so on.
 
-use aide::axum::routing::{ApiMethodRouter, post_with};
 use std::collections::BTreeMap;
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;

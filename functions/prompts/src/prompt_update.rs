@@ -4,9 +4,6 @@
 //! applied to it. So no version number is skipped or used twice, and every accepted body becomes a version.
 
 use aide::axum::routing::{ApiMethodRouter, put_with};
-use platform::records::audit::AuditAction;
-use std::time::Duration;
-
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -15,10 +12,11 @@ use platform::http::openapi::{conditional_write, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
+use platform::records::audit::AuditAction;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
-use platform::{Error, Platform, Result, Tenant};
+use platform::retry::{Races, RetryPolicy};
+use platform::{Platform, Result, Tenant};
 use prompts::Checker;
-use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -26,10 +24,6 @@ use serde_json::{Map, Value};
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
 use crate::validate;
-
-/// Lost races before the caller is told to repeat the request. With pauses of up to 100 ms, fewer than some
-/// hundred concurrent writers of one template never reach it.
-const MAX_ATTEMPTS: u32 = 200;
 
 /// Changes of a prompt template. A field that is left out keeps its value; null removes an optional one.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -124,7 +118,8 @@ async fn save(
     body: &UpdatePrompt,
 ) -> Result<PromptRecord> {
     let mut checker = Checker::new(&app.sandbox, tenant.account());
-    for attempt in 0..MAX_ATTEMPTS {
+    let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
+    loop {
         let current = app.prompts.get(tenant, id).await?;
         if_match(headers, &etag(&current))?;
         let mut next = body.apply(current);
@@ -137,9 +132,6 @@ async fn save(
         if app.prompts.save(tenant, &next).await? == Written::Done {
             return Ok(next);
         }
-        let longest_ms = u64::from((attempt + 1).min(20)) * 5;
-        let pause_ms = rand::rng().random_range(0..longest_ms);
-        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        races.lost().await?;
     }
-    Err(Error::unavailable("a prompt template lost too many races"))
 }

@@ -12,6 +12,7 @@ use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
+use platform::retry::{Races, RetryPolicy};
 use platform::{Platform, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +23,6 @@ use crate::channel_model::{
     Channel, ChannelPath, ChannelWithSecrets, OrEmpty, SecretChoice, check, new_token, object_or_null,
     settle_secret, signature, transform,
 };
-use crate::retry::Races;
 
 /// Changes of a channel. A field that is left out keeps its value; null removes an optional one.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<UpdateChannel>,
 ) -> Result<Reply<ChannelWithSecrets>> {
     let tenant = call.tenant()?;
-    let mut races = Races::default();
+    let mut races = Races::new(&RetryPolicy::RECORD, "a channel");
     loop {
         let record = app.channels.get(&tenant, &path.channel_id).await?;
         if_match(&headers, &record.revision.to_string())?;

@@ -7,7 +7,6 @@ mod channel_list;
 mod channel_model;
 mod channel_update;
 mod delivery_search;
-mod retry;
 mod subscription_create;
 mod subscription_delete;
 mod subscription_get;

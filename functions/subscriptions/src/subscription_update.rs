@@ -2,10 +2,9 @@
 //!
 //! The change also applies to open deliveries at once, because each attempt reads the subscription again.
 
-use aide::axum::routing::{ApiMethodRouter, put_with};
-use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -20,13 +19,14 @@ use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
+use platform::records::audit::AuditAction;
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::retry::Races;
 use crate::subscription_model::{
     Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
 };
@@ -152,7 +152,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<UpdateSubscription>,
 ) -> Result<Reply<SubscriptionWithSecret>> {
     let tenant = call.tenant()?;
-    let mut races = Races::default();
+    let mut races = Races::new(&RetryPolicy::RECORD, "a subscription");
     loop {
         let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
         if_match(&headers, &record.revision.to_string())?;

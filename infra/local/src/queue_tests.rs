@@ -1,7 +1,8 @@
 //! Tests the emulated queue.
 
-use super::*;
 use aws_lambda_events::event::sqs::BatchItemFailure;
+
+use super::*;
 
 /// Returns a handler that fails a message until it was received `times` times, and the log of its messages.
 fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {

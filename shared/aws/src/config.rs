@@ -11,7 +11,6 @@ use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-
 use platform::config::{AwsEnvironment, Secret};
 
 pub use aws_config::SdkConfig;

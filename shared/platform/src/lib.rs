@@ -18,6 +18,7 @@ pub mod outbound;
 pub mod page_token;
 pub mod queue;
 pub mod records;
+pub mod retry;
 pub mod sealing;
 pub mod secrets;
 pub mod signing;

@@ -7,13 +7,12 @@ mod echo;
 use std::fs;
 use std::time::Duration;
 
+use echo::echo;
 use serde_json::json;
 use workflow::event::Event;
 use workflow::status::RunStatus;
 use workflow::testing::{TestRun, check_history};
 use workflow::{Context, Failure, Registry};
-
-use echo::echo;
 
 /// Registers only the activity of `Echo`, for other code of the type.
 fn without_echo() -> Registry {

@@ -3,12 +3,13 @@
 mod load;
 mod secret;
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use platform::records::audit::AuditAction;
 use platform::records::processes::{Process, ProcessRef, Processes};
 use platform::{Error, Result};
 use serde_json::json;
-use std::path::PathBuf;
 
 use crate::output::Output;
 use crate::target::Target;

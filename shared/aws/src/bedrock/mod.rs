@@ -15,12 +15,11 @@ use aws_sdk_bedrockruntime::Client;
 use aws_sdk_bedrockruntime::config::retry::RetryConfig;
 use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
 use aws_sdk_bedrockruntime::config::{Builder, StalledStreamProtectionConfig};
+use limit::AnswerGuard;
 use models::Limits;
 use models::provider::{Call, Failure, Outlet, Provider, Reply};
 use platform::Clock;
 use tokio::time::timeout;
-
-use limit::AnswerGuard;
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "application/vnd.amazon.eventstream";

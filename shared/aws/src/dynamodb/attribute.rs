@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::Serialize;
-use serde_json::{Map, Value};
-
 use platform::error::{Error, Result};
 use platform::records::store::{Item, Key, Position, Query, key_names};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 pub(super) type Attributes = HashMap<String, AttributeValue>;
 

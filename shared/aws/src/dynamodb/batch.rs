@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use platform::error::{Error, Result};
+use platform::records::store::{Item, Key};
 use rand::RngExt as _;
 
 use super::attribute::{Attributes, item, key};
 use super::{DynamoDb, failed};
-use platform::error::{Error, Result};
-use platform::records::store::{Item, Key};
 
 /// Maximum number of consecutive attempts that read nothing. The SDK does not retry the keys that a throttled
 /// read omits.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-
-use super::attribute::{Attributes, attribute};
 use platform::error::Result;
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{Changes, Condition};
+
+use super::attribute::{Attributes, attribute};
 
 /// Attribute names by their placeholders in an expression.
 pub(super) type Names = HashMap<String, String>;

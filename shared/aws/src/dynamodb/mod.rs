@@ -10,15 +10,13 @@ mod transaction;
 
 use std::sync::Arc;
 
+use attribute::{Attributes, attributes, item, key as key_of, position, start_key};
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Select};
-
-use attribute::{Attributes, attributes, item, key as key_of, position, start_key};
 use expression::{condition_names, condition_values, update, update_names, update_values};
-
 use platform::error::{Error, Result};
 use platform::queue::BoxFuture;
 use platform::records::schema::EXPIRES_AT;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use platform::error::{Error, Result};
+use platform::records::store::{Action, Step, Written};
 use rand::RngExt as _;
 
 use super::attribute::{attributes, key};
 use super::expression::{condition, condition_names, condition_values, update, update_names, update_values};
 use super::{DynamoDb, failed};
-use platform::error::{Error, Result};
-use platform::records::store::{Action, Step, Written};
 
 /// Maximum attempts of a transaction that conflicts with another write.
 const MAX_ATTEMPTS: u64 = 8;

@@ -10,14 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lag::Lag;
+pub use messages::{FaultyBus, FaultyQueue};
+pub use objects::FaultyObjects;
 use parking_lot::{Mutex, MutexGuard};
 use platform::{Clock, Error, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-
-use lag::Lag;
-pub use messages::{FaultyBus, FaultyQueue};
-pub use objects::FaultyObjects;
 pub use rates::{Counts, MessageCounts, MessageRates, ObjectCounts, ObjectRates, Rates};
 pub use store::Faulty;
 

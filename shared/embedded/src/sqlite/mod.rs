@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use layout::Tables;
 use platform::config::ConfigError;
 use platform::queue::BoxFuture;
 use platform::records::schema::{EXPIRES_AT, TableKind};
@@ -34,8 +35,6 @@ use platform::records::store::{
     Action, Changes, Item, Key, Page, Position, Query, RecordStore, Step, Written,
 };
 use platform::{Error, Result};
-
-use layout::Tables;
 use queue::{Queue, Request};
 use readers::Readers;
 pub use snapshot::Snapshot;

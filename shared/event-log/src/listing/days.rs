@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::tail::bounded_tail;
 use platform::records::logs::{LogId, Logs};
 use platform::{Error, Result, UtcTime};
 use serde::Deserialize;
+
+use crate::tail::bounded_tail;
 
 const DAY_MS: u64 = 86_400_000;
 /// Attempts to read the index of a log while its files change.

@@ -16,11 +16,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use folders::LogFolder;
 use platform::records::logs::LogKind;
 use platform::{Error, Result};
 
 use crate::digest::PublicKey;
-use folders::LogFolder;
 pub use report::{Fault, Finding, LastDigest, LogReport, Report};
 
 /// A digest that the auditor noted earlier.

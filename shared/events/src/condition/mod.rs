@@ -13,12 +13,11 @@ mod forgiving;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
+use bound::Cost;
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DivisionByZeroHandling, Engine, EvaluationConfig, Logic, NanHandling, ParsedData};
 use platform::{Error, Result};
 use serde_json::{Map, Value};
-
-use bound::Cost;
 
 /// Maximum number of steps of one condition on one event: some hundredths of a second, and some ten
 /// megabytes.

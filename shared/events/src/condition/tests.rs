@@ -1,7 +1,8 @@
 #![cfg(test)]
 
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 const EVENT: &str = r#"{"event_id":"e","action":"opened","resource_data":{"metadata":{"type":"invoice"}},"details":{"payload":{"n":7,"name":"Ada","empty":null,"items":[{"price":2,"tags":["a","b"]},{"price":30,"tags":[]}]}}}"#;
 

@@ -23,13 +23,13 @@ use duckdb::arrow::array::{Array, StringArray};
 use duckdb::core::{DataChunkHandle, Inserter as _, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
 use parking_lot::Mutex;
+use rows::Rows;
 use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
 
 use crate::import::compression::Compression;
 use crate::import::fault_search::Flaw;
 use crate::schema::types::ColumnType;
-use rows::Rows;
 
 pub(crate) const NAME: &str = "json_rows";
 /// Column with the flaw of a row.

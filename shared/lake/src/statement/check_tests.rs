@@ -1,6 +1,5 @@
-use serde_json::Map;
-
 use duckdb::Connection;
+use serde_json::Map;
 
 use super::*;
 use crate::statement::parameters::rewrite;

@@ -2,11 +2,12 @@
 //!
 //! Each part is a piece of the JSON text that DuckDB wrote, so that no constant loses digits.
 
+use std::collections::HashMap;
+
 use duckdb::Connection;
 use platform::{Error, Result};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
 
 use crate::statement::tree::Tree;
 

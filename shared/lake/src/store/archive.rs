@@ -4,13 +4,14 @@ use platform::records::Written;
 use platform::records::stores::{StoreRecord, StoreStatus};
 use platform::{Result, Tenant};
 
-use super::commit::{MAX_ATTEMPTS, contended, pause};
+use super::commit::store_races;
 use super::{Author, DataStores};
 
 impl DataStores {
     /// Archives a store; fails with 404 if it is missing or already archived.
     pub async fn archive(&self, tenant: &Tenant, author: &Author, store: &str) -> Result<()> {
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             let base = self.inner.records.get(tenant, store).await?;
             let next = StoreRecord {
                 status: StoreStatus::Archived,
@@ -22,8 +23,7 @@ impl DataStores {
             if self.inner.records.archive(tenant, &next).await? == Written::Done {
                 return Ok(());
             }
-            pause(attempt).await;
+            races.lost().await?;
         }
-        Err(contended())
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use tempfile::TempDir;
 
-use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded, keys};
 use crate::jobs::rewrite::File;
 use crate::schema::alter::Altered;
@@ -55,7 +55,8 @@ impl DataStores {
             now,
             rewritten: HashMap::new(),
         };
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             let base = self.load(tenant, store).await?;
             let Plan {
                 mut manifest,
@@ -78,9 +79,8 @@ impl DataStores {
             if let Some(committed) = self.commit(tenant, author, &base, change).await? {
                 return Ok(committed);
             }
-            pause(attempt).await;
+            races.lost().await?;
         }
-        Err(contended())
     }
 
     /// Rewrites the files of a table if needed, and checks its new rules. Returns the resulting table.

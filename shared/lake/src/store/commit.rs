@@ -1,19 +1,15 @@
 //! Loads, changes and commits stores. Every change of a store uses this path.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use platform::records::Written;
 use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime, ids};
-use rand::RngExt as _;
 
 use super::steps::Step;
 use super::{DataStores, keys};
 use crate::schema::manifest::Manifest;
-
-/// Lost races after which the request fails and the caller must repeat it.
-pub(super) const MAX_ATTEMPTS: u32 = 50;
 
 /// Author of a change, for the store's records.
 #[derive(Clone, Debug)]
@@ -226,15 +222,6 @@ fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
     }
 }
 
-/// Waits a random back-off after a lost race, longer after each, so that several writers do not retry
-/// at the same time.
-pub(super) async fn pause(attempt: u32) {
-    let longest_ms = u64::from((attempt + 1).min(20)) * 10;
-    let pause_ms = rand::rng().random_range(0..longest_ms);
-    tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-}
-
-/// Returns the error after too many lost races.
-pub(super) fn contended() -> Error {
-    Error::unavailable("a data store lost too many races")
+pub(super) const fn store_races() -> Races {
+    Races::new(&RetryPolicy::STORE, "a data store")
 }

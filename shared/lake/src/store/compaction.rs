@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use platform::{Error, Result, Tenant, ids};
 
-use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::commit::{Change, store_races};
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::jobs::rewrite;
@@ -46,7 +46,8 @@ impl DataStores {
         if !merged.is_empty() {
             self.reached(Step::CompactedSegmentsWritten);
         }
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             let Some((manifest, message)) = compacted(&base.manifest, &merged) else {
                 return Ok(None);
             };
@@ -58,10 +59,9 @@ impl DataStores {
             if let Some(committed) = self.commit(tenant, &author, &base, change).await? {
                 return Ok(Some(committed));
             }
-            pause(attempt).await;
+            races.lost().await?;
             base = self.load(tenant, store).await?;
         }
-        Err(contended())
     }
 
     /// Writes the merged segments of a version.

@@ -17,7 +17,7 @@ use platform::{Error, ErrorKind, Result, Tenant, ids};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::commit::{Change, store_races};
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{ImportSession, Stage, Staged};
@@ -182,7 +182,8 @@ impl DataStores {
         let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
         let inputs = self.inputs(tenant, import, folder.path()).await?;
         let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             // Taken only while it is needed, because there are few children.
             let mut session = self.inner.engine.begin_import(tenant.account());
             let mut faults = Vec::new();
@@ -252,10 +253,9 @@ impl DataStores {
             if has_job && records.find_import_job(tenant, store, id).await?.is_none() {
                 return records.import(tenant, store, id).await;
             }
-            pause(attempt).await;
+            races.lost().await?;
             base = self.load(tenant, &base.record.id).await?;
         }
-        Err(contended())
     }
 
     /// Stores a new segment in the folder of the store's segments.

@@ -37,6 +37,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cache::ManifestCache;
+use native::Copies;
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
 use platform::records::stores::Stores;
@@ -47,8 +49,6 @@ use crate::child::limits::EngineLimits;
 use crate::engine::{Engine, EngineConfig};
 use crate::store::file_cache::FileCache;
 use crate::tables::native::EXTENSION;
-use cache::ManifestCache;
-use native::Copies;
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
 
-use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded};
 use crate::schema::manifest::Manifest;
 
@@ -69,7 +69,8 @@ impl DataStores {
         message: Option<String>,
     ) -> Result<Snapshot> {
         let message = message.unwrap_or_else(|| format!("Snapshot '{name}'"));
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             let base = self.load(tenant, store).await?;
             if self.inner.records.has_snapshot(tenant, store, name).await? {
                 return Err(Error::conflict(format!(
@@ -86,9 +87,8 @@ impl DataStores {
                 let manifest = loaded.manifest;
                 return Ok(Snapshot { version, manifest });
             }
-            pause(attempt).await;
+            races.lost().await?;
         }
-        Err(contended())
     }
 
     /// Makes a new version with the content of an earlier one; fails with 404 if that is missing. Versions in
@@ -102,7 +102,8 @@ impl DataStores {
     ) -> Result<Loaded> {
         let old = self.load_version(tenant, store, version).await?.manifest;
         let message = format!("Rolled back to {version}");
-        for attempt in 0..MAX_ATTEMPTS {
+        let mut races = store_races();
+        loop {
             let base = self.load(tenant, store).await?;
             let change = Change {
                 manifest: base.manifest.rolled_back_to(&old),
@@ -112,8 +113,7 @@ impl DataStores {
             if let Some(committed) = self.commit(tenant, author, &base, change).await? {
                 return Ok(committed);
             }
-            pause(attempt).await;
+            races.lost().await?;
         }
-        Err(contended())
     }
 }

@@ -38,6 +38,7 @@ use parking_lot::{Mutex, MutexGuard};
 use platform::Clock;
 use platform::config::Secret;
 use platform::secrets::SecretSource;
+use script::Script;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -45,7 +46,6 @@ use url::Url;
 use crate::client::{Limits, over};
 use crate::model::{Model, NotConfigured};
 use crate::openai::OpenAi;
-use script::Script;
 
 pub use received::Received;
 pub use reply::Reply;

@@ -19,14 +19,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use client::HttpClient;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, StatusCode, Uri};
+use resolver::{Checked, Lookup, System};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::config::{AwsEnvironment, ConfigError, Environment};
-use client::HttpClient;
-use resolver::{Checked, Lookup, System};
 
 pub use exchange::Exchange;
 pub use hyper::Method;

@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
+use crate::retry::{Races, RetryPolicy};
 use crate::tenant::Tenant;
 
 /// Maximum number of entries of a kind in a project.
 pub const MAX_ENTRIES: u64 = 10_000;
-/// Attempts of a change that conflicts with others, or must count first.
-const MAX_ATTEMPTS: u32 = 6;
 const COUNT: &str = "entries";
 /// Label of the step that counts.
 const COUNTED: &str = "counted";
@@ -116,7 +115,8 @@ impl Entries {
         condition: &Condition,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
     ) -> Result<Outcome> {
-        for _ in 0..MAX_ATTEMPTS {
+        let mut races = Races::new(&RetryPolicy::COUNT, self.plural);
+        loop {
             let changes = Changes::default().add(COUNT, amount);
             let transaction = steps(self.begin(tenant, changes, Some(condition))?)?;
             match transaction.commit_labelled().await? {
@@ -131,8 +131,8 @@ impl Entries {
                 },
                 outcome => return Ok(outcome),
             }
+            races.lost().await?;
         }
-        Ok(Outcome::Contended)
     }
 
     fn begin(

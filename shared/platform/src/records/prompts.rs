@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
+use crate::retry::{Races, RetryPolicy};
 use crate::tenant::Tenant;
 
 /// Label of the step that checks the parent of a fork.
@@ -229,6 +230,7 @@ impl Prompts {
         version: Option<u64>,
         now: UtcTime,
     ) -> Result<PromptRecord> {
+        let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
         loop {
             let head = self.get(tenant, id).await?;
             let number = version.unwrap_or(head.version);
@@ -252,6 +254,7 @@ impl Prompts {
             if transaction.commit().await? == Written::Done {
                 return Ok(published);
             }
+            races.lost().await?;
         }
     }
 

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gcs::Gcs;
+use places::Service;
 use serde::{Deserialize, Serialize};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
@@ -23,8 +25,6 @@ use crate::outbound::{Outbound, OutboundError};
 use crate::queue::BoxFuture;
 use crate::secrets::{SecretSource, SecretStore};
 use crate::tenant::Tenant;
-use gcs::Gcs;
-use places::Service;
 
 pub use places::{Place, Places};
 

@@ -17,6 +17,7 @@ use platform::records::audit::AuditAction;
 use platform::records::deliveries::DeliveryAttempt;
 use platform::records::events::Events;
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
+use platform::retry::{Races, RetryPolicy};
 use platform::sealing::Sealer;
 use platform::{Clock, Result, Tenant, ids, metrics};
 use tracing::{info, warn};
@@ -33,8 +34,6 @@ const MAX_ANSWER_BYTES: usize = 4_096;
 const MAX_TIMESTAMP_AGE_MS: u64 = 10 * 60 * 1_000;
 /// Number of attempts for which more than the status is kept, because a record must not grow without limit.
 const MAX_DETAILED_ATTEMPTS: u32 = 40;
-/// Attempts to write a subscription under concurrent changes.
-const MAX_WRITES: u32 = 8;
 
 /// Services that attempts use.
 #[derive(Clone)]
@@ -189,7 +188,8 @@ async fn disable(
     url: &str,
     delivery_id: &str,
 ) -> Result<()> {
-    for _ in 0..MAX_WRITES {
+    let mut races = Races::new(&RetryPolicy::RECORD, "a subscription");
+    loop {
         let mut subscription = Subscription::of(&record)?;
         let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);
         if !is_same || !subscription.enabled {
@@ -210,12 +210,10 @@ async fn disable(
             webhooks.audit.write(&audited).await;
             return Ok(());
         }
+        races.lost().await?;
         match webhooks.subscriptions.find(tenant, &record.id).await? {
             Some(changed) => record = changed,
             None => return Ok(()),
         }
     }
-    Err(platform::Error::unavailable(
-        "a subscription is written by too many at once",
-    ))
 }

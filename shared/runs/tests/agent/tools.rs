@@ -1,10 +1,9 @@
 //! Tests tool calls: carried out or refused, and their results for the model.
 
+use runs::agent::Agent;
 use serde_json::{Value, json};
 use workflow::Failure;
 use workflow::status::RunStatus;
-
-use runs::agent::Agent;
 
 use crate::world::{Scripted, agent, calls, conversation, says};
 

@@ -1,6 +1,7 @@
 //! Changes one run from outside of its worker: reads, changes and writes it, and repeats this if another
 //! writer was faster.
 
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant};
 
 use super::Engine;
@@ -8,7 +9,6 @@ use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::state::RunState;
 
-const MAX_ATTEMPTS: u64 = 32;
 /// Delay of a hint at a run that already had work, in milliseconds. By then the worker of the earlier hint
 /// has mostly stored that work.
 const SECOND_HINT_MS: u64 = 1_000;
@@ -44,10 +44,8 @@ impl Engine {
         run_id: &str,
         change: impl Fn(&mut Draft) -> Result<()> + Send + Sync,
     ) -> Result<RunState> {
-        for attempt in 0..MAX_ATTEMPTS {
-            if attempt > 0 {
-                self.services.sleep.sleep(attempt * 5).await;
-            }
+        let mut races = Races::new(&RetryPolicy::RUN, "a run");
+        loop {
             let state = self.get(tenant, run_id).await?;
             let mut draft = Draft::of(state, self.services.clock.now());
             let had_work = has_work(&draft);
@@ -70,9 +68,14 @@ impl Engine {
                 }
                 return Ok(state);
             }
+            self.lost(&mut races).await?;
         }
-        Err(Error::unavailable(format!(
-            "run {run_id} is written by too many at once"
-        )))
+    }
+
+    /// Counts a lost race and pauses on the engine's clock. 503 after too many.
+    pub(super) async fn lost(&self, races: &mut Races) -> Result<()> {
+        let pause_ms = races.longest_pause_ms()?;
+        self.services.sleep.sleep(pause_ms).await;
+        Ok(())
     }
 }

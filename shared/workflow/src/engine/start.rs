@@ -4,6 +4,7 @@ use events::action::RunAction;
 use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::CurrentWrite;
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
@@ -16,8 +17,6 @@ use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};
 
-/// Attempts of a start while others start runs with the same workflow id.
-const MAX_ATTEMPTS: u32 = 16;
 /// In characters, as for every id in a path.
 pub const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
 
@@ -103,7 +102,8 @@ impl Engine {
         // If the caller chose the run id, another attempt may start that run and use the input.
         let is_ours_alone = is_large && start.run_id.is_none();
         let mut is_refused = false;
-        for _ in 0..MAX_ATTEMPTS {
+        let mut races = Races::new(&RetryPolicy::RUN, "a workflow id");
+        loop {
             let mut expected = None;
             if is_to_look {
                 match self.before(tenant, start, &run_id).await? {
@@ -142,12 +142,12 @@ impl Engine {
                 }
                 return Ok(StartedRun { run_id, is_new: true });
             }
+            // The first refusal mostly means that a run is open, which the next read finds.
+            if is_refused {
+                self.lost(&mut races).await?;
+            }
             is_refused = true;
         }
-        Err(Error::unavailable(format!(
-            "too many start runs of the workflow id {}",
-            start.workflow_id
-        )))
     }
 
     /// Returns what exists under the workflow id.

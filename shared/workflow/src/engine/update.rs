@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use platform::records::runs::Committed;
-use platform::{Error, Result, Tenant};
+use platform::retry::{Races, RetryPolicy};
+use platform::{Result, Tenant};
 
 use super::Engine;
 use crate::payload::Payload;
 use crate::registry::Publish;
 use crate::store::Commit;
 use crate::updates::UpdateMessage;
-
-/// Attempts to append an update while others append too.
-const MAX_ATTEMPTS: u64 = 32;
 
 #[derive(Clone, Debug)]
 pub struct PostedUpdate {
@@ -29,10 +27,8 @@ impl Engine {
     /// Posts an update to the followers of a run, even of a closed one. 404 if the run does not exist.
     pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &PostedUpdate) -> Result<()> {
         let started_at = self.get(tenant, run_id).await?.started_at;
-        for attempt in 0..MAX_ATTEMPTS {
-            if attempt > 0 {
-                self.services.sleep.sleep(attempt * 5).await;
-            }
+        let mut races = Races::new(&RetryPolicy::RUN, "the updates of a run");
+        loop {
             let message = UpdateMessage {
                 timestamp: 0,
                 kind: update.kind.clone(),
@@ -53,10 +49,8 @@ impl Engine {
                 }
                 return Ok(());
             }
+            self.lost(&mut races).await?;
         }
-        Err(Error::unavailable(format!(
-            "too many update messages at once for run {run_id}"
-        )))
     }
 
     /// Returns the function with which an activity publishes updates.

@@ -3,12 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use platform::UtcTime;
+
 use super::*;
 use crate::event::Started;
 use crate::future::{Either, join_all, select};
 use crate::registry::Registry;
 use crate::task_failure::TaskFailureKind;
-use platform::UtcTime;
 
 /// A history that grows as in the engine.
 #[derive(Clone)]
