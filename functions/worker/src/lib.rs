@@ -27,10 +27,10 @@ async fn follow(engine: &Engine, body: &str) -> Result<()> {
     let hint: Hint = serde_json::from_str(body).map_err(Error::internal)?;
     // If the process crashes, its last log lines name the runs that it was driving.
     info!(
-        account = hint.account,
-        project = hint.project,
+        account = hint.tenant.account(),
+        project = hint.tenant.project(),
         run_id = hint.run_id,
         "hint received"
     );
-    engine.drive(&hint.tenant()?, &hint.run_id).await
+    engine.drive(&hint.tenant, &hint.run_id).await
 }

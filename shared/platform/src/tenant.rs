@@ -2,13 +2,31 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// An account and one of its projects.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Tenant {
     account: String,
     project: String,
+}
+
+/// A tenant as it is read, with ids that may break a key.
+#[derive(Deserialize)]
+struct Unchecked {
+    account: String,
+    project: String,
+}
+
+impl TryFrom<Unchecked> for Tenant {
+    type Error = Error;
+
+    fn try_from(read: Unchecked) -> Result<Self> {
+        Self::new(&read.account, &read.project)
+    }
 }
 
 /// Maximum length of an account, project or user id, in bytes.
@@ -68,6 +86,8 @@ mod tests {
         for id in ["", "a#b", "a/b", "..", ".", "a b", "ä", "a\0", &"x".repeat(129)] {
             assert!(Tenant::new(id, "demo").is_err(), "{id:?}");
             assert!(Tenant::new("acme", id).is_err(), "{id:?}");
+            let read = serde_json::json!({ "account": "acme", "project": id });
+            assert!(serde_json::from_value::<Tenant>(read).is_err(), "{id:?}");
         }
     }
 }

@@ -168,7 +168,7 @@ async fn load(clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
             tokio::spawn(async move {
                 let followed: Result<()> = async {
                     let hint: Hint = serde_json::from_str(&hint).map_err(Error::internal)?;
-                    engine.drive(&hint.tenant()?, &hint.run_id).await
+                    engine.drive(&hint.tenant, &hint.run_id).await
                 }
                 .await;
                 drop(permit);

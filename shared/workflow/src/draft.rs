@@ -1,7 +1,7 @@
 //! Collects a change of a run before it is written: the new state and the events that belong to it.
 
 use events::action::RunAction;
-use platform::{Tenant, UtcTime};
+use platform::UtcTime;
 
 use crate::event::{Event, EventKind, TimeoutKind};
 use crate::failure::Failure;
@@ -60,10 +60,6 @@ impl Draft {
             expected: None,
             ..Self::of(state, now)
         }
-    }
-
-    pub fn tenant(&self) -> platform::Result<Tenant> {
-        Tenant::new(&self.state.account, &self.state.project)
     }
 
     pub fn new_events(&self) -> &[Event] {

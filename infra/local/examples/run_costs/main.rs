@@ -97,7 +97,7 @@ async fn follow(engine: &Engine, counter: &Counter) -> Result<usize, Error> {
         messages += waiting.len();
         for body in waiting {
             let hint: Hint = serde_json::from_str(&body)?;
-            engine.drive(&hint.tenant()?, &hint.run_id).await?;
+            engine.drive(&hint.tenant, &hint.run_id).await?;
         }
     }
 }

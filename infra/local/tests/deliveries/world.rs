@@ -463,10 +463,7 @@ impl World {
     pub async fn follow_hints(&self) {
         for body in self.hints.take() {
             let hint: Hint = serde_json::from_str(&body).unwrap();
-            self.engine
-                .drive(&hint.tenant().unwrap(), &hint.run_id)
-                .await
-                .unwrap();
+            self.engine.drive(&hint.tenant, &hint.run_id).await.unwrap();
         }
     }
 

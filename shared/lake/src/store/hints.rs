@@ -21,18 +21,18 @@ pub enum Hint {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreHint {
-    pub account: String,
-    pub project: String,
+    #[serde(flatten)]
+    pub tenant: Tenant,
     pub store_id: String,
 }
 
 impl Hint {
     pub(super) async fn send(&self, queue: &dyn Queue) -> Result<()> {
         let body = serde_json::to_string(self).map_err(Error::internal)?;
-        let (Self::Import(ImportHint { account, .. }) | Self::Compact(StoreHint { account, .. })) = self;
+        let (Self::Import(ImportHint { tenant, .. }) | Self::Compact(StoreHint { tenant, .. })) = self;
         let delivery = Delivery {
-            group: Some(account),
-            account: Some(account),
+            group: Some(tenant.account()),
+            account: Some(tenant.account()),
             ..Delivery::default()
         };
         queue.send_as(&body, delivery).await
@@ -47,13 +47,9 @@ impl DataStores {
         match hint {
             Hint::Import(hint) => {
                 Box::pin(self.run_import(hint)).await?;
-                let tenant = Tenant::new(&hint.account, &hint.project)?;
-                self.compact_where_due(&tenant, &hint.store_id).await
+                self.compact_where_due(&hint.tenant, &hint.store_id).await
             }
-            Hint::Compact(hint) => {
-                let tenant = Tenant::new(&hint.account, &hint.project)?;
-                self.compact_where_due(&tenant, &hint.store_id).await
-            }
+            Hint::Compact(hint) => self.compact_where_due(&hint.tenant, &hint.store_id).await,
         }
     }
 
@@ -79,8 +75,7 @@ impl DataStores {
             return;
         };
         let hint = Hint::Compact(StoreHint {
-            account: tenant.account().to_owned(),
-            project: tenant.project().to_owned(),
+            tenant: tenant.clone(),
             store_id: manifest.store_id.clone(),
         });
         if let Err(cause) = hint.send(queue.as_ref()).await {

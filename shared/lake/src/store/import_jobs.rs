@@ -37,8 +37,8 @@ const MAX_WORK_BYTES: usize = 300_000;
 /// Hint at an import that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportHint {
-    pub account: String,
-    pub project: String,
+    #[serde(flatten)]
+    pub tenant: Tenant,
     pub store_id: String,
     pub import_id: String,
 }
@@ -74,8 +74,7 @@ impl DataStores {
             )));
         }
         let job = ImportJob {
-            account: tenant.account().to_owned(),
-            project: tenant.project().to_owned(),
+            tenant: tenant.clone(),
             store_id: record.store_id.clone(),
             import_id: record.id.clone(),
             author: author.reference.clone(),
@@ -101,19 +100,19 @@ impl DataStores {
     /// Runs a waiting import. Returns Ok if it ended, if another importer holds its lease, or if it failed
     /// permanently and its record says so. Fails if the import must be retried.
     pub async fn run_import(&self, hint: &ImportHint) -> Result<()> {
-        let tenant = Tenant::new(&hint.account, &hint.project)?;
+        let tenant = &hint.tenant;
         let records = &self.inner.records;
         let found = records
-            .find_import_job(&tenant, &hint.store_id, &hint.import_id)
+            .find_import_job(tenant, &hint.store_id, &hint.import_id)
             .await?;
         let now = self.inner.clock.now();
         let Some(before) = found.filter(|job| job.held_until <= now) else {
             return Ok(());
         };
-        let record = records.import(&tenant, &hint.store_id, &hint.import_id).await?;
+        let record = records.import(tenant, &hint.store_id, &hint.import_id).await?;
         if before.attempts >= MAX_ATTEMPTS {
             let broken_off = Error::internal("its importer never came to an end");
-            return self.give_up(&tenant, record, &broken_off).await;
+            return self.give_up(tenant, record, &broken_off).await;
         }
         let job = ImportJob {
             attempts: before.attempts + 1,
@@ -124,7 +123,7 @@ impl DataStores {
             status: ImportStatus::Running,
             ..record
         };
-        if records.begin_import_job(&tenant, &record, &job).await? != Written::Done {
+        if records.begin_import_job(tenant, &record, &job).await? != Written::Done {
             return Ok(());
         }
         self.reached(Step::ImportBegun);
@@ -136,7 +135,7 @@ impl DataStores {
             attempt = job.attempts,
             "import begun"
         );
-        let error = match self.attempt(&tenant, &job, record.clone()).await {
+        let error = match self.attempt(tenant, &job, record.clone()).await {
             Ok(ended) => {
                 info!(account = tenant.account(), project = tenant.project(), store = ended.store_id, import = ended.id, status = ?ended.status, "import ended");
                 return Ok(());
@@ -144,16 +143,16 @@ impl DataStores {
             Err(error) => error,
         };
         if !may_pass(&error) || job.attempts >= MAX_ATTEMPTS {
-            return self.give_up(&tenant, record, &error).await;
+            return self.give_up(tenant, record, &error).await;
         }
         let due_at = after(self.inner.clock.now(), PAUSE);
-        if records.release_import_job(&tenant, &job, due_at).await? != Written::Done {
+        if records.release_import_job(tenant, &job, due_at).await? != Written::Done {
             info!(
                 account = tenant.account(),
                 project = tenant.project(),
                 store = record.store_id,
                 import = record.id,
-                "the import is somebody else's by now"
+                "another worker took the import over"
             );
         }
         Err(error)
@@ -206,8 +205,13 @@ impl DataStores {
             .due_import_jobs(after(now, HELD_FOR + DELIVERED_WITHIN))
             .await?;
         for job in &jobs {
-            let tenant = Tenant::new(&job.account, &job.project)?;
-            if self.inner.records.release_import_job(&tenant, job, now).await? == Written::Done {
+            if self
+                .inner
+                .records
+                .release_import_job(&job.tenant, job, now)
+                .await?
+                == Written::Done
+            {
                 send(queue, job).await?;
             }
         }
@@ -222,8 +226,7 @@ fn may_pass(error: &Error) -> bool {
 
 async fn send(queue: &dyn Queue, job: &ImportJob) -> Result<()> {
     let hint = Hint::Import(ImportHint {
-        account: job.account.clone(),
-        project: job.project.clone(),
+        tenant: job.tenant.clone(),
         store_id: job.store_id.clone(),
         import_id: job.import_id.clone(),
     });

@@ -15,9 +15,9 @@ use crate::tenant::Tenant;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportJob {
-    /// Account, so that a due job names its tenant.
-    pub account: String,
-    pub project: String,
+    /// So that a due job names its owner.
+    #[serde(flatten)]
+    pub tenant: Tenant,
     pub store_id: String,
     pub import_id: String,
     /// Principal that requested the import.

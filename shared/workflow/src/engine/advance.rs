@@ -125,7 +125,7 @@ impl Engine {
             fail_turn(draft, failure);
             return Ok(None);
         }
-        let next_run = take_turn(draft, &known.history, turn, &services.registry)?;
+        let next_run = take_turn(tenant, draft, &known.history, turn, &services.registry)?;
         known.follow(draft);
         Ok(next_run)
     }
@@ -167,7 +167,7 @@ impl Engine {
         match self.write(tenant, change).await? {
             Written::Done(states) => {
                 if let Some(next) = states.get(1).filter(|_| goes_on) {
-                    self.hint_at(next, 0).await;
+                    self.hint_at(tenant, next, 0).await;
                 }
                 Ok(states.into_iter().next())
             }
@@ -193,6 +193,7 @@ fn fail_turn(draft: &mut Draft, failure: TaskFailure) {
 /// Applies a turn to a draft. Returns the run that it continues as, if any, which takes over unread signals
 /// and a request to cancel.
 pub(crate) fn take_turn(
+    tenant: &Tenant,
     draft: &mut Draft,
     history: &[Event],
     turn: Turn,
@@ -215,7 +216,7 @@ pub(crate) fn take_turn(
                 started.workflow_type.clone_from(workflow_type);
             }
             let about = draft.state.about.clone();
-            let mut next = Draft::new(RunState::new(&draft.tenant()?, new_run_id, about), draft.now);
+            let mut next = Draft::new(RunState::new(tenant, new_run_id, about), draft.now);
             next.state.lineage.clone_from(&draft.state.lineage);
             next.state.delivery.clone_from(&draft.state.delivery);
             next.state.is_unannounced = registry.is_unannounced(&started.workflow_type);

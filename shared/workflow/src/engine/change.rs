@@ -64,7 +64,7 @@ impl Engine {
                 if has_work {
                     // A worker that has a hint and is about to write would otherwise do the same work twice.
                     let delay_ms = if had_work { SECOND_HINT_MS } else { 0 };
-                    self.hint_at(&state, delay_ms).await;
+                    self.hint_at(tenant, &state, delay_ms).await;
                 }
                 return Ok(state);
             }

@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Sends hints for the attempts that this drive did not start.
-    async fn hand_over(&self, state: &RunState) {
+    async fn hand_over(&self, tenant: &Tenant, state: &RunState) {
         let draft = Draft::of(state.clone(), self.services.clock.now());
         if !draft.is_open() {
             return;
@@ -89,7 +89,7 @@ impl Engine {
             "a run is handed over"
         );
         for _ in 0..hints {
-            self.hint_at(state, 0).await;
+            self.hint_at(tenant, state, 0).await;
         }
     }
 }
@@ -159,7 +159,7 @@ impl Drive {
                 continue;
             }
             if !self.wait().await {
-                self.engine.hand_over(&known.state).await;
+                self.engine.hand_over(&self.tenant, &known.state).await;
                 return Ok(Next::Leave);
             }
         }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use platform::Tenant;
 use platform::queue::Delivery;
-use platform::{Result, Tenant};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -12,15 +12,9 @@ use crate::state::RunState;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
-    pub account: String,
-    pub project: String,
+    #[serde(flatten)]
+    pub tenant: Tenant,
     pub run_id: String,
-}
-
-impl Hint {
-    pub fn tenant(&self) -> Result<Tenant> {
-        Tenant::new(&self.account, &self.project)
-    }
 }
 
 impl Engine {
@@ -32,8 +26,7 @@ impl Engine {
     /// Sends a hint in a group of the fair queue, so that a group with many hints does not delay the others.
     async fn hint_as(&self, tenant: &Tenant, run_id: &str, group: &str, delay_ms: u64) {
         let hint = Hint {
-            account: tenant.account().to_owned(),
-            project: tenant.project().to_owned(),
+            tenant: tenant.clone(),
             run_id: run_id.to_owned(),
         };
         let body = serde_json::to_string(&hint).unwrap_or_default();
@@ -49,11 +42,8 @@ impl Engine {
 
     /// Sends a hint at a run whose state is known. The runs of one subscription form a group, because its
     /// receiver may be slow.
-    pub(crate) async fn hint_at(&self, state: &RunState, delay_ms: u64) {
-        let group = state.about.rule_id.as_deref().unwrap_or(&state.account);
-        match Tenant::new(&state.account, &state.project) {
-            Ok(tenant) => self.hint_as(&tenant, &state.run_id, group, delay_ms).await,
-            Err(cause) => warn!(run_id = state.run_id, %cause, "hint not sent"),
-        }
+    pub(crate) async fn hint_at(&self, tenant: &Tenant, state: &RunState, delay_ms: u64) {
+        let group = state.about.rule_id.as_deref().unwrap_or(tenant.account());
+        self.hint_as(tenant, &state.run_id, group, delay_ms).await;
     }
 }

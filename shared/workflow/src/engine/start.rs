@@ -138,7 +138,7 @@ impl Engine {
             };
             if let Written::Done(states) = self.write(tenant, change).await? {
                 for state in &states {
-                    self.hint_at(state, 0).await;
+                    self.hint_at(tenant, state, 0).await;
                 }
                 return Ok(StartedRun { run_id, is_new: true });
             }

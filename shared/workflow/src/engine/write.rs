@@ -97,7 +97,7 @@ impl Engine {
         let mut states = Vec::new();
         for (draft, wake) in commit.runs.into_iter().zip(waking) {
             if let Some(delay_ms) = wake {
-                self.hint_at(&draft.state, delay_ms).await;
+                self.hint_at(tenant, &draft.state, delay_ms).await;
             }
             if let Some(listener) = &self.services.listener
                 && (commit.updates.is_some() || draft.state.is_closed())

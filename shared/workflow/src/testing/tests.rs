@@ -352,7 +352,7 @@ fn a_request_to_stop_that_comes_as_the_code_goes_on_as_new_reaches_the_new_run()
     });
     let history = draft.state.tail.clone();
     let turn = replay(&registry(), &history, draft.state.processed, None).unwrap();
-    let next = take_turn(&mut draft, &history, turn, &registry())
+    let next = take_turn(&tenant(), &mut draft, &history, turn, &registry())
         .unwrap()
         .unwrap();
     assert_eq!(draft.state.status, RunStatus::ContinuedAsNew);

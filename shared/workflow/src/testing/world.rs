@@ -196,7 +196,7 @@ impl World {
             }
             run.waiting.clone_from(&turn.waiting);
             let history = draft.state.tail.clone();
-            next_run = take_turn(draft, &history, turn, &self.registry).map_err(internal)?;
+            next_run = take_turn(&self.tenant, draft, &history, turn, &self.registry).map_err(internal)?;
             check_length(draft);
         }
         let mut can_begin: Vec<_> = draft.state.activities.keys().copied().collect();
