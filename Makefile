@@ -60,6 +60,7 @@ CALLS ?=
 
 PROGRAM := infra/local/program
 FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
+BENCHES := $(basename $(notdir $(wildcard benches/src/bin/*)))
 SKIPS := tests/data/ministack-skips.txt
 RUN_LAMBDA = '$(TOOLS)/bin/python' infra/ministack/run.py --ministack '$(MINISTACK)/bin/python' --binaries '$(CARGO_TARGET_DIR)/debug' --duckdb '$(DUCKDB_LIB_DIR)'
 
@@ -174,7 +175,7 @@ test-ministack: duckdb $(MINISTACK)/ready ## The adapters of DynamoDB and S3 aga
 chaos: duckdb ## Kill the service under faults, and check its data (CHAOS_RUNS=2000 EVENTS_CHAOS=10000 CHAOS_SEED=random)
 	@cargo build -q $(LOCKED) --workspace --bins
 	@export CHAOS_RUNS='$(or $(CHAOS_RUNS),2000)' EVENTS_CHAOS='$(or $(EVENTS_CHAOS),10000)' CHAOS_SEED="$${CHAOS_SEED:-$$RANDOM}"; echo "seed $$CHAOS_SEED"; \
-		$(LOADER) cargo test -q $(LOCKED) --workspace --test runs_chaos --test events_chaos -- --nocapture --test-threads 1 under_faults
+		$(LOADER) cargo test -q $(LOCKED) --workspace --test workflows --test events -- --nocapture --test-threads 1 under_faults
 
 .PHONY: doc
 doc: duckdb ## Build the documentation of our crates; a warning is an error
@@ -231,7 +232,7 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz what callers send (FUZZ_SE
 fuzz-api: duckdb tools peers ## Send what the OpenAPI document allows, and what it forbids (REQUESTS=20000 SEED=random)
 	@cargo build -q $(LOCKED) --workspace --bins
 	@export API_FUZZ_REQUESTS='$(or $(REQUESTS),20000)' API_FUZZ_SEED="$${SEED:-$$RANDOM}"; echo "seed $$API_FUZZ_SEED"; \
-		$(LOADER) cargo test -q $(LOCKED) --workspace --test fuzz_api -- --nocapture
+		$(LOADER) cargo test -q $(LOCKED) --workspace --test every_path -- --nocapture fuzz::
 
 .PHONY: sim
 sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)
@@ -239,7 +240,7 @@ sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 t
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
-	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators --bin bench --bin lake-bench --example run_load --example run_costs --example engine_load --example matching_load --example ingest_load --example log_load --example render_load
+	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators $(BENCHES:%=--bin %)
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
 	@PROFILE=local $(PROGRAM) --build $(LOCKED) >/dev/null
 	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)

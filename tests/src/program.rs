@@ -11,7 +11,6 @@ use crate::environment;
 /// Time limit of a program that must end.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Result of a program.
 #[derive(Debug)]
 pub struct Finished {
     /// Exit code; None where a signal ended it.

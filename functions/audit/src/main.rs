@@ -16,7 +16,7 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let deployment = aws::deployment()?;
     let environment = deployment.environment();
     telemetry::init(environment, Format::Json, "info")?;
-    let platform = Platform::of(&deployment)?;
+    let platform = Platform::from_deployment(&deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
     let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;

@@ -19,13 +19,13 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let environment = deployment.environment();
     telemetry::init(environment, Format::Json, "info")?;
     let machine = AwsEnvironment::read();
-    let platform = Platform::of(&deployment)?;
+    let platform = Platform::from_deployment(&deployment)?;
     let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
     let records = Stores::new(platform.records.clone());
     let config = StoreConfig::from_environment(environment)?.fitting(environment, &machine)?;
     let outbound = Outbound::from_environment(environment, &machine)?;
     let imports = ImportServices {
-        sources: Some(Sources::of(&deployment, outbound)?),
+        sources: Some(Sources::from_deployment(&deployment, outbound)?),
         queue: Some(deployment.queue("MILLRACE_IMPORT_QUEUE")?),
     };
     let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;

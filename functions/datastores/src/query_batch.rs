@@ -164,7 +164,7 @@ fn result(name: Option<String>, answer: Result<Bytes>) -> Result<Bytes> {
         (Ok(answer), None) => Ok(answer),
         (Ok(answer), Some(name)) => with_first("name", &name, &answer),
         (Err(failure), name) => {
-            let position = Position::of(&failure);
+            let position = Position::from_error(&failure);
             let failed = FailedQuery {
                 name,
                 error: failure.message().to_owned(),

@@ -91,7 +91,7 @@ async fn handler(
     let checked = body.queries.into_iter().zip(faults).enumerate();
     let errors = checked.filter_map(|(index, (query, fault))| {
         let fault = fault?;
-        let position = Position::of(&fault);
+        let position = Position::from_error(&fault);
         Some(QueryError {
             query,
             index,

@@ -31,7 +31,7 @@ async fn serve() -> Result<(), Error> {
     let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
     let outbound = Outbound::from_environment(environment, &machine)?;
     let imports = ImportServices {
-        sources: Some(Sources::of(&deployment, outbound)?),
+        sources: Some(Sources::from_deployment(&deployment, outbound)?),
         queue: None,
     };
     let config = StoreConfig::from_environment(environment)?

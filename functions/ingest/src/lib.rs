@@ -41,7 +41,7 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
         let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
         let records = deployment.table("MILLRACE_RECORDS_TABLE")?;

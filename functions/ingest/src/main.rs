@@ -8,7 +8,7 @@ use platform::telemetry::{self, Format};
 async fn main() -> Result<(), lambda_http::Error> {
     let deployment = aws::deployment()?;
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let ingest = Ingest::of(&deployment)?;
+    let ingest = Ingest::from_deployment(&deployment)?;
     let clock = ingest.clock.clone();
     // Browsers do not send events.
     let edge = EdgeConfig {

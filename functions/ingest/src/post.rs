@@ -149,7 +149,7 @@ async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Opti
         return Ok(None);
     };
     let record = ingest.channels.find(tenant, id).await?;
-    record.map(|record| Channel::of(&record)).transpose()
+    record.map(|record| Channel::from_record(&record)).transpose()
 }
 
 /// Makes an event of a body and publishes it. Returns its id, or the id of the earlier event with the same

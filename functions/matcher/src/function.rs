@@ -21,7 +21,7 @@ use crate::Matcher;
 /// Runs the Lambda function with these workflow types, until Lambda ends it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let wiring = Wiring::of(deployment)?;
+    let wiring = Wiring::from_deployment(deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
     let subscriptions = Subscriptions::new(records.clone());

@@ -33,7 +33,7 @@ pub async fn tell(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Re
     if runs.is_empty() {
         return Ok(());
     }
-    let signal = match Payload::of(&event) {
+    let signal = match Payload::from_value(&event) {
         Ok(signal) => signal,
         Err(failure) => {
             let event_id = envelope.event_id.as_str();

@@ -89,7 +89,7 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
 /// Starts a delivery for each matching subscription, and signals the listening runs. Returns the number of
 /// matching subscriptions. A delivery that cannot be started does not stop the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
-    let (set, listeners) = matcher.sets.of(event.tenant).await?;
+    let (set, listeners) = matcher.sets.get(event.tenant).await?;
     let text = event.envelope.to_json()?;
     let matches = set.matches(&Matched {
         envelope: event.envelope,

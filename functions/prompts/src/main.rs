@@ -12,7 +12,7 @@ fn main() -> Result<(), lambda_http::Error> {
 async fn serve() -> Result<(), lambda_http::Error> {
     let deployment = aws::deployment()?;
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::of(&deployment)?;
+    let platform = Platform::from_deployment(&deployment)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     // A Lambda instance handles one request at a time.
     let sandbox = prompts_function::sandbox(1)?;

@@ -67,8 +67,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
-        let wiring = Wiring::of(deployment)?;
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let wiring = Wiring::from_deployment(deployment)?;
         let engine = wiring.engine(workflow::Registry::new())?;
         Ok(Self::polling(engine, wiring.runs))
     }

@@ -8,8 +8,8 @@ use stream_function::Stream;
 async fn main() -> Result<(), lambda_http::Error> {
     let deployment = aws::deployment()?;
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::of(&deployment)?;
-    let stream = Stream::of(&deployment)?;
+    let platform = Platform::from_deployment(&deployment)?;
+    let stream = Stream::from_deployment(&deployment)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve_streaming(stream_function::routes(platform, stream), clock, edge).await
 }

@@ -96,7 +96,11 @@ async fn handler(
     let followers = app.stream.followers.as_ref();
     let told = followers.map(|followers| followers.follow(&path.run_id));
     let state = app.stream.engine.get(&tenant, &path.run_id).await?;
-    let state = visible(state, Some(&path.workflow_id), &Viewer::of(&call.principal))?;
+    let state = visible(
+        state,
+        Some(&path.workflow_id),
+        &Viewer::from_principal(&call.principal),
+    )?;
     let Some(frames) = follow(app.stream, tenant, state, told, beginning).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };

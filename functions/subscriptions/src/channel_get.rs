@@ -35,6 +35,6 @@ async fn handler(
 ) -> Result<Reply<Channel>> {
     let tenant = call.tenant()?;
     let record = app.channels.get(&tenant, &path.channel_id).await?;
-    let channel = Channel::new(&tenant, StoredChannel::of(&record)?);
+    let channel = Channel::new(&tenant, StoredChannel::from_record(&record)?);
     Ok(Reply::ok(channel).etag(&record.revision.to_string()))
 }

@@ -38,7 +38,7 @@ async fn handler(
     let mut page = query.page()?;
     let mut rows = app.channels.rows(&tenant, page.after(), page.read_at_once());
     while let Some(record) = rows.next().await? {
-        let channel = Channel::new(&tenant, StoredChannel::of(&record)?);
+        let channel = Channel::new(&tenant, StoredChannel::from_record(&record)?);
         if !page.take(&record.id, channel)? {
             break;
         }

@@ -118,7 +118,7 @@ async fn handler(
     loop {
         let record = app.channels.get(&tenant, &path.channel_id).await?;
         if_match(&headers, &record.revision.to_string())?;
-        let mut channel = StoredChannel::of(&record)?;
+        let mut channel = StoredChannel::from_record(&record)?;
         body.apply(&mut channel, call.now, &call.principal.reference())?;
         let token = body.rotate_token.then(|| new_token(&mut channel));
         let secret = settle_secret(&app, &tenant, &mut channel, body.choice()).await?;

@@ -50,10 +50,10 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    fn of(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
+    fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
             events: deployment.table("MILLRACE_EVENTS_TABLE")?,
-            tokens: PageTokens::of(deployment)?,
+            tokens: PageTokens::from_deployment(deployment)?,
             sealer: deployment.sealer("MILLRACE_SEALING_KEY")?,
             outbound: Outbound::from_environment(deployment.environment(), &AwsEnvironment::read())?,
             processes: Processes::new(deployment.table("MILLRACE_RECORDS_TABLE")?),
@@ -83,8 +83,8 @@ impl FromRef<App> for Platform {
 /// Runs the Lambda function with these workflow types until Lambda stops it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::of(deployment)?;
-    let subscriptions = Subscriptions::of(deployment, &registry)?;
+    let platform = Platform::from_deployment(deployment)?;
+    let subscriptions = Subscriptions::from_deployment(deployment, &registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }

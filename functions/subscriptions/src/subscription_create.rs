@@ -130,7 +130,7 @@ async fn check_system(app: &App, tenant: &Tenant, id: &str) -> Result<()> {
         _ => None,
     };
     let is_system = match &record {
-        Some(record) => StoredSubscription::of(record)?.is_system,
+        Some(record) => StoredSubscription::from_record(record)?.is_system,
         None => false,
     };
     if is_system {

@@ -42,7 +42,7 @@ async fn handler(
 ) -> Result<Reply<Deleted>> {
     let tenant = call.tenant()?;
     let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
-    let subscription = StoredSubscription::of(&record)?;
+    let subscription = StoredSubscription::from_record(&record)?;
     subscription.check_unprotected()?;
     let replaces = subscription.overrides_system_subscription_id.as_deref();
     app.subscriptions

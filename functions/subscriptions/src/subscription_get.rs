@@ -35,6 +35,6 @@ async fn handler(
 ) -> Result<Reply<Subscription>> {
     let tenant = call.tenant()?;
     let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
-    let subscription = Subscription::new(&tenant, StoredSubscription::of(&record)?);
+    let subscription = Subscription::new(&tenant, StoredSubscription::from_record(&record)?);
     Ok(Reply::ok(subscription).etag(&record.revision.to_string()))
 }

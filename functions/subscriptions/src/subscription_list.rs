@@ -41,7 +41,7 @@ async fn handler(
     let mut page = query.page()?;
     let mut rows = app.subscriptions.rows(&tenant, page.after(), page.read_at_once());
     while let Some(record) = rows.next().await? {
-        let subscription = Subscription::new(&tenant, StoredSubscription::of(&record)?);
+        let subscription = Subscription::new(&tenant, StoredSubscription::from_record(&record)?);
         if !page.take(&record.id, subscription)? {
             break;
         }

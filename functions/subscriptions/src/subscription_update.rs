@@ -156,7 +156,7 @@ async fn handler(
     loop {
         let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
         if_match(&headers, &record.revision.to_string())?;
-        let mut subscription = StoredSubscription::of(&record)?;
+        let mut subscription = StoredSubscription::from_record(&record)?;
         subscription.check_unprotected()?;
         let before = subscription.target.clone();
         let rotation = body.apply(&mut subscription)?;

@@ -11,7 +11,6 @@ use tracing::{info, warn};
 
 /// Maximum number of events that one sweep reads.
 const MOST_AT_ONCE: usize = 500;
-/// Events that are removed concurrently.
 const REMOVED_AT_ONCE: usize = 16;
 
 /// Removes expired events in repeated sweeps.

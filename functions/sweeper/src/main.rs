@@ -22,7 +22,7 @@ const AHEAD_MS: u64 = 60_000;
 async fn main() -> Result<(), Error> {
     let deployment = aws::deployment()?;
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let wiring = Wiring::of(&deployment)?;
+    let wiring = Wiring::from_deployment(&deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let retention = Retention::from_environment(deployment.environment())?;
     let remover = EventRemover::new(

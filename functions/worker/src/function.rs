@@ -34,7 +34,7 @@ pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Regis
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let wiring = Wiring {
         api: Some(Arc::new(api(deployment)?)),
-        ..Wiring::of(deployment)?
+        ..Wiring::from_deployment(deployment)?
     };
     let evaluator = Evaluator::sandboxed(MAX_CHILDREN)?;
     let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));

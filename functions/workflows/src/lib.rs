@@ -37,12 +37,12 @@ pub struct Workflows {
 }
 
 impl Workflows {
-    fn of(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
-        let wiring = Wiring::of(deployment)?;
+    fn from_deployment(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
+        let wiring = Wiring::from_deployment(deployment)?;
         Ok(Self::new(
             wiring.engine(registry)?,
             wiring.runs.clone(),
-            PageTokens::of(deployment)?,
+            PageTokens::from_deployment(deployment)?,
         ))
     }
 
@@ -70,11 +70,11 @@ impl FromRef<App> for Platform {
 /// Runs the Lambda function with these workflow types until Lambda stops it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::of(deployment)?;
+    let platform = Platform::from_deployment(deployment)?;
     // A query replays its run. A Lambda instance handles one request at a time.
     let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
     let registry = runs::process::with_expressions(registry, expressions);
-    let workflows = Workflows::of(deployment, registry)?;
+    let workflows = Workflows::from_deployment(deployment, registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, workflows), clock, edge).await
 }

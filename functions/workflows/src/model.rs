@@ -21,7 +21,7 @@ pub struct RunPath {
 }
 
 pub fn viewer(call: &Call<UseRuns>) -> Viewer {
-    Viewer::of(&call.principal)
+    Viewer::from_principal(&call.principal)
 }
 
 /// Loads the run in the path. 404 where there is none, where the workflow id does not belong to the run, and

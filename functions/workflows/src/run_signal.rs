@@ -98,7 +98,7 @@ async fn handler(
 ) -> Result<Reply<SignalSent>> {
     check_name("signal_name", &path.signal_name)?;
     let state = run(&app, &call, &path.workflow_id, &path.run_id).await?;
-    let input = Payload::of(&body).map_err(Error::internal)?;
+    let input = Payload::from_value(&body).map_err(Error::internal)?;
     let identity = call.principal.reference();
     app.workflows
         .engine

@@ -100,7 +100,7 @@ async fn handler(
         message: body.message.unwrap_or_else(|| kind.clone()),
         kind,
         details: match &body.details {
-            Some(details) => Some(Payload::of(details).map_err(Error::internal)?),
+            Some(details) => Some(Payload::from_value(details).map_err(Error::internal)?),
             None => None,
         },
         workstream_id: body.workstream_id,

@@ -39,15 +39,15 @@ const MAX_FILES: u64 = 16_384;
 impl Limits {
     /// Limits of the public port: a quarter of the files that the process may open, at most 2,048.
     pub fn public() -> Self {
-        Self::of(files() / 4, 2_048)
+        Self::new(files() / 4, 2_048)
     }
 
     /// Limits of the port of the queues, whose client is the operator command: a twelfth, at most 1,024.
     pub fn internal() -> Self {
-        Self::of(files() / 12, 1_024)
+        Self::new(files() / 12, 1_024)
     }
 
-    fn of(connections: u64, most: usize) -> Self {
+    fn new(connections: u64, most: usize) -> Self {
         Self {
             head: Duration::from_secs(30),
             head_bytes: 64 * 1_024,

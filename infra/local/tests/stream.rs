@@ -39,7 +39,7 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
     let local = Service::new(&data, &services, &environment, None).unwrap();
     let engine = &local.runs.workflows.engine;
     let tenant = Tenant::new("acme", "demo").unwrap();
-    let input = Payload::of(&json!({ "title": "Wait" })).unwrap();
+    let input = Payload::from_value(&json!({ "title": "Wait" })).unwrap();
     let start = StartRun::new("Approval", "waits", input);
     let run_id = engine.start(&tenant, &start).await.unwrap().run_id;
 

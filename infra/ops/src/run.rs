@@ -89,7 +89,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                 true => agent::about(&input, about),
                 false => about,
             };
-            let input = Payload::of(&input).map_err(|failure| Error::invalid(failure.message))?;
+            let input = Payload::from_value(&input).map_err(|failure| Error::invalid(failure.message))?;
             let id = id.unwrap_or_else(|| platform::ids::new_id(target.clock.now()));
             let start = StartRun {
                 about: About {

@@ -126,7 +126,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
         }
         SubscriptionCommand::Delete { subscription } => {
             let record = subscriptions.get(&target.tenant, &subscription).await?;
-            let replaces = Subscription::of(&record)?.overrides_system_subscription_id;
+            let replaces = Subscription::from_record(&record)?.overrides_system_subscription_id;
             subscriptions
                 .remove(&target.tenant, &subscription, replaces.as_deref())
                 .await?;
@@ -141,7 +141,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
 
 async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) -> Result<()> {
     let record = subscriptions.get(&target.tenant, id).await?;
-    if Subscription::of(&record)?.is_system {
+    if Subscription::from_record(&record)?.is_system {
         return Ok(());
     }
     Err(Error::invalid(format!(

@@ -109,7 +109,7 @@ impl Model {
 fn updated(key: &Key, old: Option<&Item>, changes: &Changes) -> Result<Item> {
     let mut item = match old {
         Some(item) => item.clone(),
-        None => Item::of(&Key::new(&key.pk, &key.sk), &serde_json::json!({}))?,
+        None => Item::from_record(&Key::new(&key.pk, &key.sk), &serde_json::json!({}))?,
     };
     changes.apply(&mut item)?;
     Ok(item)

@@ -123,7 +123,7 @@ impl Subject {
     }
 
     pub(crate) async fn put_into(&self, table: &str, key: &Key, record: &Value) -> Item {
-        let item = Item::of(key, record).unwrap();
+        let item = Item::from_record(key, record).unwrap();
         let written = self
             .store
             .write(step(table, key, Action::Put(item.clone()), None))

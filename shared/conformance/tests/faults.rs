@@ -34,7 +34,7 @@ impl World {
     }
 
     fn put(&self, key: &Key, number: u64, condition: Option<Condition>) -> Step {
-        let item = Item::of(key, &json!({ "number": number })).unwrap();
+        let item = Item::from_record(key, &json!({ "number": number })).unwrap();
         self.step(key, Action::Put(item), condition)
     }
 

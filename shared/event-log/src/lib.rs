@@ -25,4 +25,4 @@ pub use export::{Export, ExportFormat, Progress};
 pub use reading::{Snapshot, SnapshotFile};
 pub use sql::Statement;
 pub use store::{LogStore, LogStoreConfig};
-pub use write::{Written, merge, write};
+pub use write::{WrittenFile, merge, write};

@@ -60,7 +60,7 @@ pub(crate) fn events_of(account: &str, project: &str) -> LogId {
 }
 
 /// A log in a folder.
-pub(crate) struct Written<'a> {
+pub(crate) struct TestLog<'a> {
     pub(crate) root: &'a Path,
     pub(crate) key: &'a Key,
     pub(crate) log: LogId,
@@ -69,7 +69,7 @@ pub(crate) struct Written<'a> {
     pub(crate) digests: Vec<SignedDigest>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> TestLog<'a> {
     pub(crate) fn new(root: &'a Path, key: &'a Key, log: LogId) -> Self {
         Self {
             root,

@@ -22,7 +22,7 @@ const RECORD_BYTES: u64 = 400;
 
 /// Properties of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Number of records, without repeated ids.
     pub records: u64,
     /// Size of the file.
@@ -35,7 +35,7 @@ pub struct Written {
     pub to: UtcTime,
 }
 
-impl Written {
+impl WrittenFile {
     /// Returns the item of the file. `day` is the day of its records, and `digest` the sequence of the digest
     /// that will list it.
     pub fn into_file(self, id: String, day: &str, written_at: UtcTime, digest: u64) -> LogFile {
@@ -64,7 +64,7 @@ pub async fn write(
     kind: LogKind,
     rows: &[PathBuf],
     output: &Path,
-) -> Result<Written> {
+) -> Result<WrittenFile> {
     let relation = columns::from_rows(kind, rows.iter().map(PathBuf::as_path))?;
     copy(session, kind, &relation, output).await
 }
@@ -76,7 +76,7 @@ pub async fn merge(
     kind: LogKind,
     files: &[PathBuf],
     output: &Path,
-) -> Result<Written> {
+) -> Result<WrittenFile> {
     let relation = columns::from_parquet(kind, files.iter().map(PathBuf::as_path))?;
     copy(session, kind, &relation, output).await
 }
@@ -86,7 +86,7 @@ async fn copy(
     kind: LogKind,
     relation: &str,
     output: &Path,
-) -> Result<Written> {
+) -> Result<WrittenFile> {
     let (id, list) = (columns::id(kind), columns::list(kind));
     let group_rows = group_rows(session, kind, relation).await?;
     let copy = format!(
@@ -117,7 +117,7 @@ fn fitting_rows(json_bytes: u64) -> u64 {
     (GROUP_BYTES / (json_bytes + RECORD_BYTES)).clamp(MIN_GROUP_ROWS, MAX_GROUP_ROWS)
 }
 
-async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Written> {
+async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<WrittenFile> {
     let figures = format!(
         "SELECT count(*), min(\"timestamp\"), max(\"timestamp\") FROM read_parquet({})",
         sql_path(file)?
@@ -135,7 +135,7 @@ async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Writte
     let path = file.to_owned();
     let summed = tokio::task::spawn_blocking(move || sum(&path)).await;
     let (bytes, sha256) = summed.map_err(Error::internal)?.map_err(Error::internal)?;
-    Ok(Written {
+    Ok(WrittenFile {
         records,
         bytes,
         sha256,

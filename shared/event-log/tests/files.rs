@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use event_log::{Written, columns, merge, row, write};
+use event_log::{WrittenFile, columns, merge, row, write};
 use events::envelope::{Category, Envelope, Meter, raw};
 use lake::{Engine, EngineConfig};
 use platform::UtcTime;
@@ -45,7 +45,7 @@ impl World {
         path
     }
 
-    async fn write(&self, kind: LogKind, rows: &[String], output: &str) -> (PathBuf, Written) {
+    async fn write(&self, kind: LogKind, rows: &[String], output: &str) -> (PathBuf, WrittenFile) {
         let rows = self.lines("rows.ndjson", rows);
         let output = self.path(output);
         let mut session = self.session().await;

@@ -42,7 +42,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    pub fn of(record: &ChannelRecord) -> Result<Self> {
+    pub fn from_record(record: &ChannelRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 

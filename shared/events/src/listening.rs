@@ -32,7 +32,6 @@ pub const CLOUD_EVENT: &str = "cloud_event";
 pub enum CloudEvent<'a> {
     /// An event that a process published, unchanged.
     Emitted(&'a RawValue),
-    /// Any other event.
     Platform(PlatformEvent<'a>),
 }
 

@@ -76,7 +76,7 @@ impl SubscriptionSet {
     /// logged.
     pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
         let read = |record: &SubscriptionRecord| {
-            let read = Subscription::of(record);
+            let read = Subscription::from_record(record);
             let read = read.inspect_err(
                 |cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"),
             );
@@ -302,7 +302,7 @@ impl SubscriptionSets {
     }
 
     /// Returns the current subscriptions of a project, and the number of its listening runs.
-    pub async fn of(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
+    pub async fn get(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
         let mut last = self.subscriptions.last(tenant).await?;
         if let Some(set) = self.kept(tenant).filter(|set| set.change_id == last.change_id) {
             return Ok((set, last.listeners));

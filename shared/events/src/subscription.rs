@@ -129,7 +129,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub fn of(record: &SubscriptionRecord) -> Result<Self> {
+    pub fn from_record(record: &SubscriptionRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 

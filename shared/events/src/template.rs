@@ -34,7 +34,6 @@ pub enum Unfilled {
     /// A path has no value.
     #[error("the template names '{0}', which the event does not have")]
     Missing(String),
-    /// The result is too large.
     #[error("the filled template has more than {MAX_FILLED_BYTES} bytes")]
     TooLarge,
 }

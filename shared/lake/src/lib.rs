@@ -37,7 +37,7 @@ mod tables;
 
 pub use child::limits::{self, EngineLimits};
 pub use engine::{
-    Engine, EngineConfig, FolderSession, ImportSession, Plan, Scope, Session, Stage, Staged, sql_path,
+    Engine, EngineConfig, FolderSession, ImportSession, QueryPlan, Scope, Session, Stage, Staged, sql_path,
     sql_paths, sql_text,
 };
 pub use import::faults::Fault;

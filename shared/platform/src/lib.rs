@@ -61,7 +61,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
         let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
         let trail = AuditTrail::new(deployment.table("MILLRACE_AUDIT_TABLE")?);

@@ -30,7 +30,7 @@ impl PageTokens {
     }
 
     /// Reads `MILLRACE_PAGE_TOKEN_KEY`, or the secret named in `MILLRACE_PAGE_TOKEN_SECRET`.
-    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let (value, name) = ("MILLRACE_PAGE_TOKEN_KEY", "MILLRACE_PAGE_TOKEN_SECRET");
         let key = deployment.secret(value, name)?;
         key.map(|key| Self { key })

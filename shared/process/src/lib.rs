@@ -16,7 +16,7 @@ pub mod flow;
 pub mod limits;
 mod source;
 
-pub use check::{Input, check, parse_duration};
+pub use check::{Source, check, parse_duration};
 pub use data::Data;
 pub use definition::Definition;
 pub use fault::Fault;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn sandboxed() -> Evaluator {
-    Evaluator::of(env!("CARGO_BIN_EXE_process-child").into(), 2)
+    Evaluator::with_program(env!("CARGO_BIN_EXE_process-child").into(), 2)
 }
 
 fn expression(source: &str) -> Expression {
@@ -36,7 +36,7 @@ async fn one(evaluator: &Evaluator, source: &str, scope: &Scope) -> Result<Strin
 
 #[tokio::test]
 async fn results() {
-    let scope = Scope::of(data(
+    let scope = Scope::new(data(
         r#"{"a": {"b": [1, 2.50, "x"]}, "big": 123456789012345678901234567890.10}"#,
     ))
     .with("context", data(r#"{"n": 98765432109876543210987}"#))
@@ -73,7 +73,7 @@ async fn results() {
 
 #[tokio::test]
 async fn errors_are_sentences() {
-    let scope = Scope::of(data(r#"{"a": 1}"#)).with("secrets", data(r#"{"key": "hush"}"#));
+    let scope = Scope::new(data(r#"{"a": 1}"#)).with("secrets", data(r#"{"key": "hush"}"#));
     for evaluator in [Evaluator::in_process(), sandboxed()] {
         for (source, expected) in [
             ("empty", "The expression 'empty' fails: it gives no result"),
@@ -102,7 +102,7 @@ async fn errors_are_sentences() {
 #[tokio::test]
 async fn each_bomb_ends_and_the_next_evaluation_works() {
     let evaluator = sandboxed();
-    let scope = Scope::of(Data::from(json!({ "text": "a".repeat(100_000) })));
+    let scope = Scope::new(Data::from(json!({ "text": "a".repeat(100_000) })));
     for source in [
         "def f: f; f",
         "def f: [f]; f",
@@ -136,7 +136,7 @@ async fn each_bomb_ends_and_the_next_evaluation_works() {
             "{source}"
         );
     }
-    let large = Scope::of(Data::text(&"x".repeat(9_000_000)));
+    let large = Scope::new(Data::text(&"x".repeat(9_000_000)));
     assert!(matches!(
         one(&evaluator, ".", &large).await,
         Err(Failure::Exceeded { .. })
@@ -146,7 +146,7 @@ async fn each_bomb_ends_and_the_next_evaluation_works() {
 #[tokio::test]
 async fn templates_and_conditions() {
     let evaluator = Evaluator::in_process();
-    let scope = Scope::of(data(r#"{"n": 1, "t": "x"}"#));
+    let scope = Scope::new(data(r#"{"n": 1, "t": "x"}"#));
     let template = Template::Object(vec![
         (
             "a".to_owned(),
@@ -213,7 +213,7 @@ async fn measure() {
     let context = Data::from(
         json!({ "items": (0..40).map(|id| json!({ "id": id, "name": "n" })).collect::<Vec<_>>() }),
     );
-    let scope = Scope::of(context.clone()).with("context", context);
+    let scope = Scope::new(context.clone()).with("context", context);
     let expressions: Vec<Expression> = [
         ".items[3].id == 3",
         "$context.items | length",
@@ -248,7 +248,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let evaluator = sandboxed();
-            let scope = Scope::of(Data::from(json!({ "a": [1, "x", null] })));
+            let scope = Scope::new(Data::from(json!({ "a": [1, "x", null] })));
             let _ = evaluator.evaluate("a", &[&parsed], &scope).await.unwrap();
             assert_eq!(one(&evaluator, "1", &scope).await.as_deref(), Ok("1"));
         });

@@ -191,7 +191,7 @@ async fn events() {
         let filter = filter(with);
         let mut results = Vec::new();
         for (template, input) in event::attributes(&filter, &found) {
-            let scope = Scope::of(input);
+            let scope = Scope::new(input);
             results.extend(
                 evaluator
                     .evaluate("a", &template.expressions(), &scope)

@@ -55,7 +55,7 @@ const REFUSED: [(&str, &str); 4] = [
 /// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it. The error is a
 /// sentence.
 pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
-    Refusal::of(schema).map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
+    Refusal::check(schema).map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
     let linear = PatternOptions::regex()
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_COMPILED_BYTES);
@@ -106,7 +106,7 @@ struct Refusal<'a> {
 }
 
 impl<'a> Refusal<'a> {
-    fn of(schema: &'a Value) -> Result<(), String> {
+    fn check(schema: &'a Value) -> Result<(), String> {
         let mut refusal = Self {
             root: schema,
             seen: HashSet::new(),

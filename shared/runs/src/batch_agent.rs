@@ -41,7 +41,7 @@ const DOCUMENTS_PER_LANE: usize = 5;
 const MAX_MESSAGE: usize = 500;
 
 #[derive(Clone, Deserialize, Serialize)]
-struct Input {
+struct BatchInput {
     documents: Vec<String>,
     #[serde(rename = "type")]
     child_type: String,
@@ -95,7 +95,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(input: &Input, lanes: usize) -> Self {
+    fn new(input: &BatchInput, lanes: usize) -> Self {
         let counts = input.carried.clone().unwrap_or_default();
         let end = DOCUMENTS_PER_RUN.max(lanes * DOCUMENTS_PER_LANE);
         let mut batch = Self {
@@ -157,7 +157,7 @@ pub fn add(registry: Registry) -> Registry {
 
 pub async fn run(context: Context, input: Value) -> Result<Value, Failure> {
     let (input, lanes) = checked(input)?;
-    let batch = Rc::new(RefCell::new(Batch::of(&input, lanes)));
+    let batch = Rc::new(RefCell::new(Batch::new(&input, lanes)));
     let shown = Rc::clone(&batch);
     context.answer(PROGRESS_QUERY, move || shown.borrow().progress());
     join_all((0..lanes).map(|_| lane(&context, &input, &batch))).await;
@@ -165,7 +165,7 @@ pub async fn run(context: Context, input: Value) -> Result<Value, Failure> {
     if context.is_canceled() {
         publish(&context, batch.progress());
     } else if let Some(left) = batch.documents.get(batch.next..).filter(|left| !left.is_empty()) {
-        return Err(context.continue_as_new(&Input {
+        return Err(context.continue_as_new(&BatchInput {
             documents: left.to_vec(),
             carried: Some(batch.counts.clone()),
             ..input
@@ -180,7 +180,7 @@ pub async fn run(context: Context, input: Value) -> Result<Value, Failure> {
 }
 
 /// Processes documents one after another.
-async fn lane(context: &Context, input: &Input, batch: &RefCell<Batch>) {
+async fn lane(context: &Context, input: &BatchInput, batch: &RefCell<Batch>) {
     while !context.is_canceled() {
         let taken = batch.borrow_mut().take();
         let Some((place, document_id)) = taken else { return };
@@ -222,8 +222,8 @@ fn publish(context: &Context, progress: Progress) {
 }
 
 /// Validates the input; returns it with the number of lanes.
-fn checked(input: Value) -> Result<(Input, usize), Failure> {
-    let input: Input = serde_json::from_value(input).map_err(|error| {
+fn checked(input: Value) -> Result<(BatchInput, usize), Failure> {
+    let input: BatchInput = serde_json::from_value(input).map_err(|error| {
         invalid(format!(
             "A batch begins with {{ documents: [id], type: <workflow type>, input?: object, concurrency?: number }}: {error}."
         ))

@@ -124,21 +124,21 @@ pub async fn plan(
         .unwrap_or(webhook_delivery::WORKFLOW_TYPE);
     let mut program = None;
     let input = match &subscription.target {
-        Target::Webhook(_) => Payload::of(&webhook_delivery::Input {
+        Target::Webhook(_) => Payload::from_value(&webhook_delivery::WebhookInput {
             event_id: event.id.clone(),
             delivery: delivery.clone(),
             tried: 0,
             late_since: None,
         }),
-        Target::Workflow(workflow) => Payload::of(&WorkflowInput {
+        Target::Workflow(workflow) => Payload::from_value(&WorkflowInput {
             vars: &workflow.vars,
             event: envelope,
             delivery,
         }),
-        Target::Agent(agent) => Payload::of(&agent_input(agent, envelope, subscription, delivery)?),
+        Target::Agent(agent) => Payload::from_value(&agent_input(agent, envelope, subscription, delivery)?),
         Target::Process(target) => {
             program = Some(program_of(processes, target, envelope, subscription).await?);
-            Payload::of(process_input(target, envelope, delivery)?.as_raw())
+            Payload::from_value(process_input(target, envelope, delivery)?.as_raw())
         }
     };
     Ok(Planned {

@@ -86,7 +86,7 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     });
     let registry = document_processed::with_activities(registry, &services.documents);
     let registry = process::with_activities(registry, &services.processes);
-    let registry = agent::with_activities(registry, &agent::Services::of(services));
+    let registry = agent::with_activities(registry, &agent::Services::new(services));
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

@@ -117,7 +117,7 @@ impl Redelivery {
         }
         let found = self.subscriptions.find(tenant, &record.subscription_id).await?;
         let revision = found.as_ref().map_or(0, |found| found.revision);
-        let subscription = found.map(|found| Subscription::of(&found)).transpose()?;
+        let subscription = found.map(|found| Subscription::from_record(&found)).transpose()?;
         let Some(subscription) = subscription else {
             return Err(Error::conflict(format!(
                 "The subscription '{}' is deleted, so nothing is delivered to it.",

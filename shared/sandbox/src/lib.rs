@@ -57,11 +57,11 @@ impl Sandbox {
     /// at most `max` at a time.
     pub fn new(argument: &'static str, limits: Limits, max: usize) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::internal)?;
-        Ok(Self::of(program, argument, limits, max))
+        Ok(Self::with_program(program, argument, limits, max))
     }
 
     /// As [`new`](Self::new), with children of another program.
-    pub fn of(program: PathBuf, argument: &'static str, limits: Limits, max: usize) -> Self {
+    pub fn with_program(program: PathBuf, argument: &'static str, limits: Limits, max: usize) -> Self {
         let inner = Inner {
             program,
             argument,

@@ -12,7 +12,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn sandbox(limits: Limits) -> Sandbox {
-    Sandbox::of(env!("CARGO_BIN_EXE_sandbox-child").into(), "tests", limits, 2)
+    Sandbox::with_program(env!("CARGO_BIN_EXE_sandbox-child").into(), "tests", limits, 2)
 }
 
 #[tokio::test]

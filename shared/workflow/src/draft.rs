@@ -41,7 +41,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn of(state: RunState, now: UtcTime) -> Self {
+    pub fn from_state(state: RunState, now: UtcTime) -> Self {
         Self {
             expected: Some(state.version),
             first_new: state.last_event + 1,
@@ -58,7 +58,7 @@ impl Draft {
     pub fn new(state: RunState, now: UtcTime) -> Self {
         Self {
             expected: None,
-            ..Self::of(state, now)
+            ..Self::from_state(state, now)
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Viewer {
 
 impl Viewer {
     /// `workflow_superadmin` sees everything.
-    pub fn of(principal: &Principal) -> Self {
+    pub fn from_principal(principal: &Principal) -> Self {
         Self {
             reference: principal.reference(),
             sees_all: principal.require(&[Permission::WorkflowSuperadmin]).is_ok(),

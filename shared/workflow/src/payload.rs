@@ -38,7 +38,7 @@ impl Payload {
 
     /// Serializes a value. Fails if it has no JSON, such as a map with keys that are not text, or is too
     /// large.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         let raw = to_raw_value(value).map_err(|error| {
             Failure::new(
                 "InvalidPayload",
@@ -138,7 +138,7 @@ impl std::fmt::Debug for Payload {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct StoredForm {
     #[serde(default)]
     value: Option<Box<RawValue>>,
     #[serde(default)]
@@ -165,7 +165,7 @@ impl Serialize for Payload {
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = StoredForm::deserialize(deserializer)?;
         let missing = written.value.is_none() && written.stored.is_none();
         Ok(Self {
             // serde reads an explicit `null` as a missing value.
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_stored_payload_is_written_as_its_place() {
-        let mut payload = Payload::of("large").unwrap();
+        let mut payload = Payload::from_value("large").unwrap();
         payload.set_stored(StoredPayload {
             key: "k".to_owned(),
             bytes: 7,

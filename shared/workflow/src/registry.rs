@@ -58,7 +58,7 @@ impl ActivityContext {
     /// Reports that the attempt is alive, with its progress. Fails if the attempt is no longer needed: the
     /// code should end then.
     pub async fn heartbeat(&self, details: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
-        let details = Payload::of(details)?;
+        let details = Payload::from_value(details)?;
         (self.heartbeat)(details).await
     }
 
@@ -121,7 +121,7 @@ impl Registry {
     {
         let code: Code = Arc::new(move |context, input| {
             let running = input.read::<I>().map(|input| code(context, input));
-            let running: Running = Box::pin(async move { Payload::of(&running?.await?) });
+            let running: Running = Box::pin(async move { Payload::from_value(&running?.await?) });
             running
         });
         let (name, interactions) = (name.workflow_name().to_owned(), name.interactions());
@@ -152,7 +152,7 @@ impl Registry {
             let running = input.read::<I>().map(|input| code(context, input));
             let running: RunningActivity = Box::pin(async move {
                 match running {
-                    Ok(running) => Payload::of(&running.await?),
+                    Ok(running) => Payload::from_value(&running.await?),
                     Err(failure) => Err(Failure {
                         non_retryable: true,
                         ..failure

@@ -38,7 +38,7 @@ impl RunSummary {
         Ok(())
     }
 
-    pub fn of(state: &RunState) -> Self {
+    pub fn from_state(state: &RunState) -> Self {
         Self {
             status: state.status,
             started_at: state.started_at,

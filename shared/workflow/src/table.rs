@@ -87,7 +87,7 @@ impl TableStore {
                 status: state.status.as_str().to_owned(),
                 version: state.version,
                 state: json,
-                summary: serde_json::to_string(&RunSummary::of(state)).map_err(Error::internal)?,
+                summary: serde_json::to_string(&RunSummary::from_state(state)).map_err(Error::internal)?,
                 closed_at: state.closed_at,
                 expires_at: match removal {
                     Some(Removal::Expires(at)) => Some(at.as_seconds()),

@@ -51,12 +51,12 @@ pub struct UpdateMessage {
 
 impl UpdateMessage {
     /// Converts an update of the code, without a time. Fails if the details exceed a payload.
-    pub(crate) fn of(update: NewUpdate) -> Result<Self, Failure> {
+    pub(crate) fn from_new(update: NewUpdate) -> Result<Self, Failure> {
         Ok(Self {
             timestamp: 0,
             kind: update.kind,
             message: update.message,
-            details: update.details.as_ref().map(Payload::of).transpose()?,
+            details: update.details.as_ref().map(Payload::from_value).transpose()?,
             workstream_id: update.workstream_id,
         })
     }

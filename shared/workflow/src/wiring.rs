@@ -32,7 +32,7 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
         let runs = deployment.table("MILLRACE_RUNS_TABLE")?;
         let retention = Retention::from_environment(deployment.environment())?;

@@ -9,7 +9,7 @@ use crate::world::World;
 impl World {
     async fn subscription(&self, id: &str) -> (Subscription, u64) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
-        (Subscription::of(&record).unwrap(), record.revision)
+        (Subscription::from_record(&record).unwrap(), record.revision)
     }
 
     async fn enable(&self, id: &str) {

@@ -9,7 +9,7 @@ use workflow::engine::{IdReuse, StartRun};
 use crate::world::World;
 
 async fn start(world: &World, workflow_type: &str, input: Value) -> String {
-    let start = StartRun::new(workflow_type, workflow_type, Payload::of(&input).unwrap());
+    let start = StartRun::new(workflow_type, workflow_type, Payload::from_value(&input).unwrap());
     let started = world.engine.start(&world.tenant, &start).await.unwrap();
     world.follow_hints().await;
     started.run_id
@@ -28,7 +28,7 @@ async fn listen(world: &World, run_id: &str, listener_id: &str, filter: Value) {
 
 /// Reads the count as the matcher does.
 async fn count(world: &World) -> u64 {
-    world.matcher.sets.of(&world.tenant).await.unwrap().1
+    world.matcher.sets.get(&world.tenant).await.unwrap().1
 }
 
 async fn result(world: &World, workflow_type: &str) -> Value {
@@ -96,7 +96,7 @@ async fn the_listeners_of_a_run_that_has_ended_are_removed() {
 #[tokio::test]
 async fn a_run_that_continues_as_another_is_told_still() {
     let world = World::start().await;
-    let start_run = StartRun::new("Renewed", "Renewed", Payload::of(&true).unwrap());
+    let start_run = StartRun::new("Renewed", "Renewed", Payload::from_value(&true).unwrap());
     let run = world.engine.start(&world.tenant, &start_run).await.unwrap();
     listen(&world, &run.run_id, "a", json!([])).await;
     for _ in 0..3 {

@@ -394,7 +394,7 @@ impl World {
     /// Replaces the secret of a subscription with one that cannot be opened.
     pub async fn lose_secret(&self, id: &str) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
-        let mut subscription = Subscription::of(&record).unwrap();
+        let mut subscription = Subscription::from_record(&record).unwrap();
         let secret = events::signature::new_signing_secret();
         let sealed = "x".repeat(64);
         subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));

@@ -150,7 +150,7 @@ impl World {
         &self,
         log: &LogId,
         day: String,
-        written: event_log::Written,
+        written: event_log::WrittenFile,
         path: &std::path::Path,
     ) -> LogFile {
         let now = at("2026-11-24T13:00:00Z");

@@ -86,7 +86,7 @@ async fn a_workflow_id_has_one_run_at_a_time() {
 async fn signals_are_kept_also_those_that_nobody_listens_to() {
     let world = World::start().await;
     let run = world.begin("Listen", "w", Value::Null).await;
-    let input = Payload::of("x").unwrap();
+    let input = Payload::from_value("x").unwrap();
     for _ in 0..20 {
         world
             .engine
@@ -211,7 +211,7 @@ async fn somebody_who_is_about_to_go_on_with_a_run_gets_no_company() {
     let world = World::start().await;
     let run = world.begin("Listen", "w", Value::Null).await;
     let signal = async || {
-        let input = Payload::of("x").unwrap();
+        let input = Payload::from_value("x").unwrap();
         let sent = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
         sent.await.unwrap();
         let hints = world.hints().into_iter();

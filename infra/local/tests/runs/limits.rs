@@ -120,7 +120,7 @@ async fn a_history_of_too_many_bytes_ends_its_run() {
     let run = world.begin("Listen", "w", Value::Null).await;
     world.drive(&run).await;
     rewrite(&world, &run, "history_bytes", limits::MAX_HISTORY_BYTES.into()).await;
-    let input = Payload::of("x").unwrap();
+    let input = Payload::from_value("x").unwrap();
     world
         .engine
         .signal(&world.tenant, &run, "Other", &input, "t")
@@ -136,7 +136,7 @@ async fn a_run_takes_ten_thousand_signals_and_no_more() {
     let run = world.begin("Listen", "w", Value::Null).await;
     world.drive(&run).await;
     rewrite(&world, &run, "signals", (limits::MAX_SIGNALS - 1).into()).await;
-    let input = Payload::of("x").unwrap();
+    let input = Payload::from_value("x").unwrap();
     let signal = || world.engine.signal(&world.tenant, &run, "Other", &input, "t");
     signal().await.unwrap();
     let refused = signal().await.unwrap_err();

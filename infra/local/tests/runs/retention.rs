@@ -99,7 +99,7 @@ async fn an_open_run_keeps_history_and_payloads_for_as_long_as_it_is_open() {
     let large = "x".repeat(200_000);
     let run = world.begin("Listen", "w", Value::Null).await;
     world.drive(&run).await;
-    let payload = workflow::Payload::of(&large).unwrap();
+    let payload = workflow::Payload::from_value(&large).unwrap();
     world
         .engine
         .signal(&world.tenant, &run, "Other", &payload, "test")
@@ -111,7 +111,7 @@ async fn an_open_run_keeps_history_and_payloads_for_as_long_as_it_is_open() {
         world.remove_what_has_ended().await;
         assert!(world.has(&run).await);
     }
-    let go = workflow::Payload::of(&1).unwrap();
+    let go = workflow::Payload::from_value(&1).unwrap();
     world
         .engine
         .signal(&world.tenant, &run, "Go", &go, "test")
@@ -143,7 +143,7 @@ async fn a_child_stays_as_long_as_its_parent_and_has_its_payloads_for_itself() {
         world.remove_what_has_ended().await;
         assert!(world.has(&parent).await && world.has(&child).await);
     }
-    let go = workflow::Payload::of(&1).unwrap();
+    let go = workflow::Payload::from_value(&1).unwrap();
     world
         .engine
         .signal(&world.tenant, &parent, "Go", &go, "test")
@@ -190,7 +190,7 @@ async fn a_chain_stays_until_its_last_run_goes() {
         }
     }
     let last = runs.last().unwrap();
-    let go = workflow::Payload::of(&1).unwrap();
+    let go = workflow::Payload::from_value(&1).unwrap();
     world
         .engine
         .signal(&world.tenant, last, "Go", &go, "test")
@@ -241,7 +241,7 @@ async fn numbers_of_updates_rise_after_all_messages_have_expired() {
     let update = workflow::engine::PostedUpdate {
         kind: "PROGRESS".to_owned(),
         message: "m".to_owned(),
-        details: Some(workflow::Payload::of(&"d".repeat(200_000)).unwrap()),
+        details: Some(workflow::Payload::from_value(&"d".repeat(200_000)).unwrap()),
         workstream_id: None,
     };
     let mut last = 0;

@@ -305,7 +305,7 @@ impl World {
     }
 
     pub async fn begin(&self, workflow_type: &str, id: &str, input: Value) -> String {
-        let start = StartRun::new(workflow_type, id, Payload::of(&input).unwrap());
+        let start = StartRun::new(workflow_type, id, Payload::from_value(&input).unwrap());
         let started = self.engine.start(&self.tenant, &start).await.unwrap();
         assert!(started.is_new);
         started.run_id

@@ -54,7 +54,7 @@ impl Bedrock {
     }
 
     async fn whole(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        let parts = request::of(call)?;
+        let parts = request::build(call)?;
         let sent = self
             .client
             .converse()
@@ -73,7 +73,7 @@ impl Bedrock {
     }
 
     async fn streamed(&self, call: &Call<'_>, outlet: &mut Outlet<'_>) -> Result<Reply, Failure> {
-        let parts = request::of(call)?;
+        let parts = request::build(call)?;
         let sent = self
             .client
             .converse_stream()

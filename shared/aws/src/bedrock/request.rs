@@ -15,7 +15,7 @@ pub(super) struct Parts {
     pub(super) tools: Option<wire::ToolConfiguration>,
 }
 
-pub(super) fn of(call: &Call<'_>) -> Result<Parts, Failure> {
+pub(super) fn build(call: &Call<'_>) -> Result<Parts, Failure> {
     built(call).map_err(|_| Failure {
         error: ModelError::new(
             ModelErrorKind::BadRequest,

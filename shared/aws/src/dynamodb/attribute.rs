@@ -77,7 +77,7 @@ mod tests {
             "text": "ü\n\0", "empty": "", "null": null, "true": true, "low": i64::MIN, "high": u64::MAX,
             "half": -0.5, "list": [1, "a", [], {}], "map": { "a": { "b": [null] } },
         });
-        let before = Item::of(&Key::new("p", "s"), &json).unwrap();
+        let before = Item::from_record(&Key::new("p", "s"), &json).unwrap();
         assert_eq!(item(attributes(&before).unwrap()).unwrap(), before);
     }
 }

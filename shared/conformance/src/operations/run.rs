@@ -114,7 +114,7 @@ fn step(tables: &Tables, prefix: &str, change: &Change) -> Step {
             for place in places {
                 key = key.with_index(place.index, pk(prefix, place.pk), place.sk);
             }
-            let mut item = Item::of(&key, &serde_json::json!({})).unwrap();
+            let mut item = Item::from_record(&key, &serde_json::json!({})).unwrap();
             for (name, value) in attributes {
                 item.set(*name, value.clone());
             }

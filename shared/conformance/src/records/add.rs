@@ -24,7 +24,7 @@ async fn the_new_number_is_given_back(subject: &Subject) {
         subject.store.add(table, &key, "other", 7, far + 2).await.unwrap(),
         7
     );
-    let expected = Item::of(&key, &json!({ "n": 5, "other": 7, EXPIRES_AT: far + 2 })).unwrap();
+    let expected = Item::from_record(&key, &json!({ "n": 5, "other": 7, EXPIRES_AT: far + 2 })).unwrap();
     assert_eq!(subject.find(&key).await, Some(expected));
 
     // Other attributes stay, and the range of numbers is that of other writes.
@@ -35,7 +35,7 @@ async fn the_new_number_is_given_back(subject: &Subject) {
         subject.store.add(table, &key, "n", 2, far).await.unwrap(),
         u64::MAX
     );
-    let expected = Item::of(&key, &json!({ "n": u64::MAX, "kept": [1], EXPIRES_AT: far })).unwrap();
+    let expected = Item::from_record(&key, &json!({ "n": u64::MAX, "kept": [1], EXPIRES_AT: far })).unwrap();
     assert_eq!(subject.find(&key).await, Some(expected));
 }
 

@@ -100,7 +100,7 @@ async fn check(
         Some(before) => Some(subject.put(&key, before).await),
         None => None,
     };
-    let new = Item::of(&key, &json!({ "new": 1 })).unwrap();
+    let new = Item::from_record(&key, &json!({ "new": 1 })).unwrap();
     let action = match action {
         "put" => Action::Put(new.clone()),
         "update" => Action::Update(Changes::default().set("new", &1).unwrap()),

@@ -13,7 +13,8 @@ pub async fn expiry(subject: &Subject) {
     // A thousand years after the Unix epoch: by a real clock nothing in this test has expired.
     let now = 31_556_952_000;
     let key = Key::new(fresh("expiry"), "a");
-    let lease = |expires_at: i64| Action::Put(Item::of(&key, &json!({ EXPIRES_AT: expires_at })).unwrap());
+    let lease =
+        |expires_at: i64| Action::Put(Item::from_record(&key, &json!({ EXPIRES_AT: expires_at })).unwrap());
     for (by, until, expected) in [
         (now, now + 10, Written::Done),
         (now + 9, now + 20, Written::Refused { step: 0 }),

@@ -108,7 +108,7 @@ async fn a_place_is_a_text_within_limits(subject: &Subject) {
         (Some(Gap::IndexKeyLength), long(2_049), json!("a")),
         (Some(Gap::IndexKeyLength), json!("a"), long(1_025)),
     ] {
-        let item = Item::of(&key, &json!({ "gsi1pk": pk, "gsi1sk": sk })).unwrap();
+        let item = Item::from_record(&key, &json!({ "gsi1pk": pk, "gsi1sk": sk })).unwrap();
         let put = subject.write(&key, Action::Put(item.clone()), None).await;
         subject.refused(rule, &item, put);
         let changes = Changes::default()

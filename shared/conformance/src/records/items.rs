@@ -83,7 +83,7 @@ async fn many_items_are_more_than_one_answer_holds(subject: &Subject) {
 async fn a_table_that_does_not_exist_is_an_error(subject: &Subject) {
     let key = Key::new(fresh("items"), "a");
     let step = |action| crate::subject::step("no-such-table", &key, action, Condition::Absent);
-    let item = Item::of(&key, &json!({})).unwrap();
+    let item = Item::from_record(&key, &json!({})).unwrap();
     refused(subject.store.find("no-such-table", &key).await);
     refused(
         subject

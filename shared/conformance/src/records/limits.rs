@@ -18,8 +18,8 @@ pub async fn limits(subject: &Subject) {
 
 /// Returns an item of exactly this many bytes.
 fn item_of(key: &Key, bytes: usize) -> Item {
-    let without = bytes_of(&Item::of(key, &json!({ "text": "" })).unwrap());
-    let item = Item::of(key, &json!({ "text": "x".repeat(bytes - without) })).unwrap();
+    let without = bytes_of(&Item::from_record(key, &json!({ "text": "" })).unwrap());
+    let item = Item::from_record(key, &json!({ "text": "x".repeat(bytes - without) })).unwrap();
     assert_eq!(bytes_of(&item), bytes);
     item
 }
@@ -73,7 +73,7 @@ async fn keys_have_a_length(subject: &Subject) {
         Key::new("", "a"),
         Key::new(start.clone(), ""),
     ] {
-        let item = Item::of(&key, &json!({})).unwrap();
+        let item = Item::from_record(&key, &json!({})).unwrap();
         let update = || Action::Update(Changes::default().set("a", &1).unwrap());
         refused(subject.write(&key, Action::Put(item.clone()), None).await);
         refused(subject.write(&key, update(), None).await);

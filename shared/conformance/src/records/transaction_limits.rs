@@ -18,7 +18,7 @@ pub async fn transaction_limits(subject: &Subject) {
 fn puts(subject: &Subject, pk: &str, number: usize, text: &str) -> Vec<Step> {
     let put = |number: usize| {
         let key = Key::new(pk, format!("{number:03}"));
-        let item = Item::of(&key, &json!({ "text": text })).unwrap();
+        let item = Item::from_record(&key, &json!({ "text": text })).unwrap();
         step(
             &subject.tables.records,
             &key,

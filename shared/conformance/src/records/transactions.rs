@@ -24,7 +24,7 @@ async fn every_action_happens_in_two_tables(subject: &Subject) {
     }
     let in_index = fresh("transactions");
     let put = Key::new(&pk, "put").with_gsi1(&in_index, "1");
-    let item = Item::of(&put, &json!({ "new": true })).unwrap();
+    let item = Item::from_record(&put, &json!({ "new": true })).unwrap();
     let add = || Action::Update(Changes::default().add("number", 1));
     let steps = vec![
         step(records, &put, Action::Put(item.clone()), Condition::Absent),
@@ -60,7 +60,7 @@ async fn the_first_refusing_step_is_named(subject: &Subject) {
     let [records, others] = [&*subject.tables.records, &*subject.tables.others];
     let put = |table: &str, sk: &str, condition: Condition| {
         let key = Key::new(&pk, sk);
-        let item = Item::of(&key, &json!({})).unwrap();
+        let item = Item::from_record(&key, &json!({})).unwrap();
         step(table, &key, Action::Put(item), condition)
     };
     let refusing: [fn(&Key, &str) -> Step; 4] = [
@@ -70,7 +70,7 @@ async fn the_first_refusing_step_is_named(subject: &Subject) {
             step(
                 table,
                 key,
-                Action::Put(Item::of(key, &json!({})).unwrap()),
+                Action::Put(Item::from_record(key, &json!({})).unwrap()),
                 Condition::Absent,
             )
         },
@@ -107,7 +107,7 @@ async fn an_error_changes_nothing(subject: &Subject) {
     let text = Key::new(&pk, "text");
     subject.put(&text, &json!({ "text": "x" })).await;
     let new = Key::new(&pk, "new");
-    let item = Item::of(&new, &json!({})).unwrap();
+    let item = Item::from_record(&new, &json!({})).unwrap();
     let put = |table: &str| step(table, &new, Action::Put(item.clone()), None);
     let add = step(
         &subject.tables.records,

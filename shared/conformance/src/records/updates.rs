@@ -83,7 +83,7 @@ async fn an_update_makes_a_missing_item(subject: &Subject) {
         .add("number", 2)
         .remove("gone");
     assert_eq!(update(subject, &key, changes).await.unwrap(), Written::Done);
-    let expected = Item::of(&key, &json!({ "set": 1, "number": 2 })).unwrap();
+    let expected = Item::from_record(&key, &json!({ "set": 1, "number": 2 })).unwrap();
     assert_eq!(subject.find(&key).await, Some(expected));
 
     // DynamoDB creates the item even if nothing is left to change.
@@ -96,7 +96,7 @@ async fn an_update_makes_a_missing_item(subject: &Subject) {
     );
     assert_eq!(
         subject.find(&key).await,
-        Some(Item::of(&key, &json!({})).unwrap())
+        Some(Item::from_record(&key, &json!({})).unwrap())
     );
 }
 

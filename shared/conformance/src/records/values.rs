@@ -70,13 +70,13 @@ async fn lists_are_deep_up_to_a_limit(subject: &Subject) {
     let key = Key::new(fresh("values"), "a");
     let put = subject.put(&key, &json!({ "deep": nested(MAX_DEPTH - 1) })).await;
     assert_eq!(subject.find(&key).await, Some(put));
-    let item = Item::of(&key, &json!({ "deep": nested(MAX_DEPTH + 1) })).unwrap();
+    let item = Item::from_record(&key, &json!({ "deep": nested(MAX_DEPTH + 1) })).unwrap();
     refused(subject.write(&key, Action::Put(item), None).await);
 }
 
 async fn numbers_have_a_range(subject: &Subject) {
     let key = Key::new(fresh("values"), "a");
-    let item = Item::of(&key, &json!({ "large": 1e126 })).unwrap();
+    let item = Item::from_record(&key, &json!({ "large": 1e126 })).unwrap();
     refused(subject.write(&key, Action::Put(item), None).await);
 }
 
@@ -87,7 +87,7 @@ async fn a_name_is_not_empty(subject: &Subject) {
         json!({ "a": { "": 1 } }),
         json!({ "a": [{ "": 1 }] }),
     ] {
-        let item = Item::of(&key, &record).unwrap();
+        let item = Item::from_record(&key, &record).unwrap();
         refused(subject.write(&key, Action::Put(item), None).await);
     }
 }

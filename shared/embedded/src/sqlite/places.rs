@@ -107,7 +107,7 @@ mod tests {
         let table = tables.get("runs").unwrap();
         let key = Key::new("p", "s");
         let of = |gsi1: &str, due: &str, record: Value| {
-            let mut item = Item::of(&key, &record).unwrap();
+            let mut item = Item::from_record(&key, &record).unwrap();
             for (index, sk) in [(GSI1, gsi1), (DUE, due)] {
                 let [pk_name, sk_name] = platform::records::store::key_names(index);
                 item.set(pk_name, "i");

@@ -100,7 +100,7 @@ pub(super) fn carry_out(
             new_number = item.get(name).and_then(serde_json::Value::as_u64);
         }
         changes.push(Change {
-            after: new.map(|item| New::of(table, item)).transpose()?,
+            after: new.map(|item| New::from_item(table, item)).transpose()?,
             before,
             table,
             key,
@@ -155,7 +155,7 @@ fn keyed(key: &Key) -> Item {
 }
 
 impl New {
-    fn of(table: &Table, mut item: Item) -> Result<Self> {
+    fn from_item(table: &Table, mut item: Item) -> Result<Self> {
         check_values(&item, table.indexes.iter().map(|index| index.name))?;
         let places = places(table, &item)?;
         item.remove("pk");

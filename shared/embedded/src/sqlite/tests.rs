@@ -7,7 +7,7 @@ use super::*;
 fn put(sk: &str, bytes: usize) -> Step {
     let key = Key::new("p", sk);
     let record = json!({ "text": "a".repeat(bytes), "gsi1pk": "index", "gsi1sk": sk });
-    let item = Item::of(&key, &record).unwrap();
+    let item = Item::from_record(&key, &record).unwrap();
     Step {
         table: "records".into(),
         key,

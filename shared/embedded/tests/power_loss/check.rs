@@ -23,7 +23,7 @@ struct Answered<'a> {
 }
 
 impl<'a> Answered<'a> {
-    fn of(answers: &[&'a str]) -> Self {
+    fn from_answers(answers: &[&'a str]) -> Self {
         let mut answered = Self::default();
         for answer in answers {
             let words: Vec<_> = answer.split(' ').collect();
@@ -43,7 +43,7 @@ impl<'a> Answered<'a> {
 
 /// Opens the disk as after a start; returns the number of its commits.
 pub fn whole(image: &Path, answers: &[&str], point: usize) -> usize {
-    let answered = Answered::of(answers);
+    let answered = Answered::from_answers(answers);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

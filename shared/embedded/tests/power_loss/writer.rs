@@ -42,7 +42,7 @@ fn half(task: u64, half: &str, number: u64) -> Step {
         json!({ "number": number, "text": text, "gsi1pk": "all", "gsi1sk": format!("{task}{half}") });
     Step {
         table: "records".into(),
-        action: Action::Put(Item::of(&key, &record).unwrap()),
+        action: Action::Put(Item::from_record(&key, &record).unwrap()),
         key,
         condition: None,
     }

@@ -45,7 +45,7 @@ pub fn key(sk: &str) -> Key {
 }
 
 pub fn item(key: &Key, record: Value) -> Item {
-    Item::of(key, &record).unwrap()
+    Item::from_record(key, &record).unwrap()
 }
 
 pub fn step(table: &str, key: Key, action: Action, condition: Option<Condition>) -> Step {

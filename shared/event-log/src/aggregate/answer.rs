@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-use super::plan::{GroupKey, Plan};
+use super::plan::{AggregatePlan, GroupKey};
 
 /// Largest whole number that every JSON reader parses exactly.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -36,7 +36,7 @@ pub struct AggregateRow {
     pub metrics: BTreeMap<String, Option<Number>>,
 }
 
-impl Plan {
+impl AggregatePlan {
     /// Builds the answer from the rows of the [statement](Plan::statement).
     pub fn answer(&self, mut rows: Vec<Vec<Value>>) -> Result<Aggregation> {
         let limit = usize::try_from(self.limit).map_err(Error::internal)?;

@@ -14,7 +14,7 @@ mod tests;
 
 pub use answer::{AggregateRow, Aggregation};
 pub use dimension::{Dimension, Property, Resolution};
-pub use plan::Plan;
+pub use plan::AggregatePlan;
 pub use request::{
     AggregateEvents, AggregateFilter, Direction, Group, Metric, MetricOrder, Operation, PropertyFilter,
 };
@@ -26,7 +26,12 @@ use crate::LogStore;
 
 impl LogStore {
     /// Aggregates the events of an account, or of one of its projects.
-    pub async fn aggregate(&self, account: &str, project: Option<&str>, plan: &Plan) -> Result<Aggregation> {
+    pub async fn aggregate(
+        &self,
+        account: &str,
+        project: Option<&str>,
+        plan: &AggregatePlan,
+    ) -> Result<Aggregation> {
         let logs = self.logs_of(account, project, LogKind::Events).await?;
         let snapshot = self.snapshot(&logs, plan.from, plan.to).await?;
         let statement = plan.statement(snapshot.source());

@@ -28,7 +28,7 @@ const MAX_VALUE_BYTES: usize = 1_000;
 const MAX_METER_BYTES: usize = 500;
 
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct AggregatePlan {
     /// Earliest time of an event.
     pub from: UtcTime,
     /// Latest time of an event.
@@ -82,7 +82,7 @@ pub(super) struct MeterName {
 
 impl AggregateEvents {
     /// Checks the request, made at `now`. Fails with 400 and the JSON path of the fault.
-    pub fn plan(self, now: UtcTime) -> Result<Plan> {
+    pub fn plan(self, now: UtcTime) -> Result<AggregatePlan> {
         let (from, to) = range(self.from, self.to, now)?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         if !(1..=MAX_LIMIT).contains(&limit) {
@@ -97,7 +97,7 @@ impl AggregateEvents {
                 .ok_or_else(|| refused("order.metric", "it must be the id of a metric of the request"))?;
             Ok::<_, Error>((position, order.direction.unwrap_or(Direction::Desc)))
         });
-        Ok(Plan {
+        Ok(AggregatePlan {
             from,
             to,
             conditions,

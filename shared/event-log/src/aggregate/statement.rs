@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use platform::UtcTime;
 
 use super::dimension::{Property, Resolution};
-use super::plan::{Condition, GroupKey, Measure, MeterName, Plan};
+use super::plan::{AggregatePlan, Condition, GroupKey, Measure, MeterName};
 use super::request::Direction;
 use crate::columns::flat_meter;
 use crate::sql::{Statement, sql_time};
@@ -16,7 +16,7 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 /// The first Monday after the Unix epoch, 5 January 1970.
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
-impl Plan {
+impl AggregatePlan {
     /// Builds the statement over a relation with the columns of events. It returns one row more than the
     /// limit where there are more.
     ///

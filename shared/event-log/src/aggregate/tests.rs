@@ -4,13 +4,13 @@ use platform::UtcTime;
 use platform::http::parse;
 use serde_json::{Value, json};
 
-use super::{AggregateEvents, Plan};
+use super::{AggregateEvents, AggregatePlan};
 
 fn now() -> UtcTime {
     "2026-11-24T12:00:00Z".parse().unwrap()
 }
 
-fn plan(body: &Value) -> platform::Result<Plan> {
+fn plan(body: &Value) -> platform::Result<AggregatePlan> {
     parse::<AggregateEvents>(body.to_string().as_bytes())?.plan(now())
 }
 

@@ -7,7 +7,7 @@ use platform::{Result, ids};
 
 use super::records::{Batch, Pending, write_rows};
 use super::{Pass, Step, discard};
-use crate::write::{Written, write};
+use crate::write::{WrittenFile, write};
 
 /// Maximum number of days of one commit, each with a file.
 const MAX_DAYS: usize = 50;
@@ -107,7 +107,7 @@ impl Pass<'_> {
     }
 
     /// Builds the item of a file that the next digest covers.
-    pub(super) fn file(&self, day: &str, id: String, written: Written) -> LogFile {
+    pub(super) fn file(&self, day: &str, id: String, written: WrittenFile) -> LogFile {
         written.into_file(id, day, self.now(), self.head.next_digest)
     }
 

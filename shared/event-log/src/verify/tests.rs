@@ -5,7 +5,7 @@ use platform::ids;
 use proptest::prelude::*;
 
 use super::{ExpectedDigest, Fault, Report, verify};
-use crate::testing::{Key, Written, events_of, write};
+use crate::testing::{Key, TestLog, events_of, write};
 
 fn check(root: &Path, key: &Key, expected: &[ExpectedDigest]) -> Report {
     verify(root, &key.public(), expected, &mut |_| {}).unwrap()
@@ -19,8 +19,8 @@ fn found(report: &Report) -> Vec<(Fault, String)> {
 }
 
 /// Three digests over six files, one of which replaces two.
-async fn three_hours<'a>(root: &'a Path, key: &'a Key) -> (Written<'a>, Vec<String>, Vec<String>) {
-    let mut log = Written::new(root, key, events_of("acme", "demo"));
+async fn three_hours<'a>(root: &'a Path, key: &'a Key) -> (TestLog<'a>, Vec<String>, Vec<String>) {
+    let mut log = TestLog::new(root, key, events_of("acme", "demo"));
     let mut files = vec![log.file("2026-11-23", 4, &[]), log.file("2026-11-24", 2, &[])];
     let mut digests = vec![log.digest().await];
     files.push(log.file("2026-11-24", 3, &[]));
@@ -132,7 +132,7 @@ async fn the_digest_that_was_noted_must_still_be_there() {
 async fn no_digest_stands_in_for_another() {
     let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
     let (log, _, digests) = three_hours(folder.path(), key).await;
-    let mut other = Written::new(folder.path(), key, events_of("acme", "other"));
+    let mut other = TestLog::new(folder.path(), key, events_of("acme", "other"));
     other.file("2026-11-24", 4, &[]);
     let of_other = other.digest().await;
     let original = fs::read(log.path(&digests[1])).unwrap();
@@ -221,7 +221,7 @@ fn tampering() -> impl Strategy<Value = (usize, Tampering)> {
 }
 
 /// Tampers with the file, and returns the expected finding.
-fn tamper(log: &Written<'_>, name: &str, done: Tampering) -> (Fault, String) {
+fn tamper(log: &TestLog<'_>, name: &str, done: Tampering) -> (Fault, String) {
     let path = log.path(name);
     let mut bytes = fs::read(&path).unwrap();
     match done {

@@ -60,12 +60,12 @@ struct Estimate {
 
 impl Cost {
     /// Computes the cost of a checked condition. Fails with 400 where that needs too many estimates.
-    pub fn of(rule: &Value) -> Result<Self> {
+    pub fn from_rule(rule: &Value) -> Result<Self> {
         if is_straight(rule) {
             return Ok(Self::Straight(straight(rule)));
         }
         let estimates = Cell::new(0);
-        estimate(rule, &Sight::of(LARGE, &estimates));
+        estimate(rule, &Sight::new(LARGE, &estimates));
         if estimates.get() > MAX_ESTIMATES {
             return Err(refusal(
                 "goes too many times through what it makes by going through arrays",
@@ -84,7 +84,7 @@ impl Cost {
                     + straight.comparisons * equality(size.fields, size.bytes)
             }
             // No more estimates than at compilation: on a smaller event a `reduce` may need fewer.
-            Self::Rule(rule) => estimate(rule, &Sight::of(size, &Cell::new(0))).steps,
+            Self::Rule(rule) => estimate(rule, &Sight::new(size, &Cell::new(0))).steps,
         }
     }
 }
@@ -103,7 +103,7 @@ struct Sight<'a> {
 }
 
 impl<'a> Sight<'a> {
-    fn of(size: Size, estimates: &'a Cell<u32>) -> Self {
+    fn new(size: Size, estimates: &'a Cell<u32>) -> Self {
         Self {
             seen: size,
             whole: size,

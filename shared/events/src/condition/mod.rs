@@ -62,7 +62,7 @@ struct Size {
 
 impl Size {
     /// Measures a JSON text.
-    fn of(text: &str) -> Self {
+    fn measure(text: &str) -> Self {
         let mut open: Vec<(u8, usize)> = Vec::new();
         let (mut items, mut fields, mut in_text, mut is_escaped) = (0, 0, false, false);
         for byte in text.bytes() {
@@ -99,7 +99,7 @@ impl Subject {
         let data = ParsedData::from_json(envelope).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self {
             data,
-            size: Size::of(envelope),
+            size: Size::measure(envelope),
             left: MAX_STEPS_OF_EVENT,
         })
     }
@@ -131,7 +131,7 @@ impl Condition {
             .map_err(|error| check::refusal(&format!("cannot be read: {error}")))?;
         Ok(Self {
             logic,
-            cost: Cost::of(&rule)?,
+            cost: Cost::from_rule(&rule)?,
         })
     }
 

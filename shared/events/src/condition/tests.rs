@@ -216,7 +216,7 @@ fn the_entries_of_arrays_and_objects_are_counted() {
         (r#"{"a":"\",\",\"","b":[[1,2],[1]]}"#, 2.0, 2.0),
         (r#"{"a":[{"x":[1,2,3,4]},{"y":1,"z":2,"{":3}]}"#, 4.0, 3.0),
     ] {
-        let size = Size::of(text);
+        let size = Size::measure(text);
         assert_eq!((size.items, size.fields), (items, fields), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::engine::leased::Leased;
 use crate::engine::pool::Pool;
-use crate::jobs::folder::{Form, Input};
+use crate::jobs::folder::{FolderInput, Form};
 use crate::jobs::protocol::Job;
 
 /// Most bytes of the rows of one statement, as JSON; below the limit of a frame.
@@ -66,7 +66,7 @@ impl<'a> FolderSession<'a> {
     }
 
     async fn run(&mut self, sql: &str, form: Form) -> Result<(Value, Vec<u8>)> {
-        let input = Input {
+        let input = FolderInput {
             folder: self.folder.clone(),
             sql: sql.to_owned(),
             form,

@@ -14,7 +14,7 @@ use crate::import::faults::{self, Fault};
 use crate::import::file_format::FileFormat;
 use crate::import::key::Key;
 use crate::import::rounding::Rounding;
-use crate::import::staging::{self, Target, Written};
+use crate::import::staging::{self, StageOutcome, Target};
 use crate::jobs::check_keys;
 use crate::jobs::protocol::Job;
 use crate::schema::manifest::{Segment, TableVersion};
@@ -88,7 +88,7 @@ impl<'a> ImportSession<'a> {
             rounding: stage.rounding,
         };
         let output = target.output.clone();
-        let input = staging::Input {
+        let input = staging::StageInput {
             input: input.to_owned(),
             target,
         };
@@ -97,7 +97,7 @@ impl<'a> ImportSession<'a> {
             // The file is incomplete or must not be used.
             let _ = std::fs::remove_file(&output);
         })?;
-        let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
+        let written: StageOutcome = serde_json::from_value(value).map_err(Error::internal)?;
         if written.segment.is_none() {
             let _ = std::fs::remove_file(&output);
         }
@@ -117,11 +117,11 @@ impl<'a> ImportSession<'a> {
         new: &Path,
         existing: Vec<PathBuf>,
     ) -> Result<Vec<Fault>> {
-        let keys = Key::of(&table.columns);
+        let keys = Key::from_columns(&table.columns);
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let job = Job::CheckKeys(check_keys::Input {
+        let job = Job::CheckKeys(check_keys::KeyCheckInput {
             table: table.name.clone(),
             keys,
             new_file: new.to_owned(),

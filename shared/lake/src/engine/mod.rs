@@ -10,7 +10,7 @@ mod session;
 
 pub use folder::{FolderSession, sql_path, sql_paths, sql_text};
 pub use import_session::{ImportSession, Stage, Staged};
-pub use session::{Plan, Session};
+pub use session::{QueryPlan, Session};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ impl Engine {
     /// Writes the native copy of a table to a file of an existing folder that holds nothing else. It runs
     /// beside the other children, with half of their memory, because no caller waits for it.
     pub async fn write_copy(&self, scope: Scope<'_>, table: &TableVersion, output: &Path) -> Result<()> {
-        let job = Job::Export(export::Input {
+        let job = Job::Export(export::ExportInput {
             tables: vec![ExportedTable {
                 table: native::copied(scope.bound(table)),
                 description: None,
@@ -190,7 +190,7 @@ impl Engine {
             table: scope.bound(table),
             description: table.description.clone(),
         });
-        let job = Job::Export(export::Input {
+        let job = Job::Export(export::ExportInput {
             tables: tables.collect(),
             form,
             output: output.to_owned(),

@@ -36,7 +36,7 @@ impl Engine {
             primary_key: false,
             ..column.clone()
         });
-        let input = rewrite::Input {
+        let input = rewrite::RewriteInput {
             table: altered.table.name.clone(),
             columns: columns.collect(),
             sources: sources.collect::<Result<_>>()?,
@@ -65,7 +65,7 @@ impl Engine {
                 columns: columns.collect::<Result<_>>()?,
             })
         };
-        let input = check_rows::Input {
+        let input = check_rows::RowCheckInput {
             table: table.name.clone(),
             required: required.collect::<Result<_>>()?,
             keys: altered.keys.iter().map(key).collect::<Result<_>>()?,

@@ -18,7 +18,7 @@ use crate::engine::pool::Pool;
 use crate::jobs::describe::ResultColumn;
 use crate::jobs::protocol::Job;
 use crate::jobs::query::PlanReply;
-use crate::query::answer::{Answer, Format, Written};
+use crate::query::answer::{Answer, AnswerSize, Format};
 use crate::schema::manifest::TableVersion;
 use crate::statement::messages::blame_the_statement;
 use crate::tables::bound::{BoundTable, Tier};
@@ -32,7 +32,7 @@ pub struct Session<'a> {
 }
 
 /// A statement that passed the check. The child keeps it until the next statement.
-pub struct Plan<'a> {
+pub struct QueryPlan<'a> {
     /// Tables whose files must exist when the statement runs: the segments of each, or its native copy if
     /// that is read.
     pub tables: Vec<&'a TableVersion>,
@@ -44,7 +44,7 @@ pub struct Plan<'a> {
     native: HashSet<String>,
 }
 
-impl Plan<'_> {
+impl QueryPlan<'_> {
     /// Reads a table from its native copy, which must exist.
     pub fn use_copy(&mut self, table: &TableVersion) {
         self.native.insert(table.name.clone());
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
     }
 
     /// Checks a statement; fails with 400 and its error. Without `params` the statement cannot be run.
-    pub async fn plan(&mut self, sql: &str, params: Option<&Map<String, Value>>) -> Result<Plan<'a>> {
+    pub async fn plan(&mut self, sql: &str, params: Option<&Map<String, Value>>) -> Result<QueryPlan<'a>> {
         let job = Job::Plan {
             sql: sql.to_owned(),
             params: params.cloned(),
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
         let tables: Vec<_> = tables.collect();
         let known = reply.tables.into_iter();
         let known = known.filter_map(|planned| Some((planned.name, planned.tier?)));
-        Ok(Plan {
+        Ok(QueryPlan {
             tables,
             is_volatile: reply.is_volatile,
             tiers: known.collect(),
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
     /// too much memory or its answer is larger than `max_bytes`.
     pub async fn query(
         &mut self,
-        plan: &Plan<'a>,
+        plan: &QueryPlan<'a>,
         rows: usize,
         format: Format,
         max_bytes: usize,
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
             true => ran?,
             false => ran.map_err(blame_the_statement)?,
         };
-        let written: Written = read(value)?;
+        let written: AnswerSize = read(value)?;
         Ok(Answer {
             body: Bytes::from(body),
             row_count: written.rows as u64,
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
     }
 
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
-    pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
+    pub async fn validate(&mut self, plan: &QueryPlan<'a>) -> Result<()> {
         let tables = without_files(plan);
         let validated = self.leased.run(Job::Validate { tables }).await;
         validated.map(drop).map_err(blame_the_statement)
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
 
     /// Describes the columns of a plan's result, without running it and without any file. Fails with 400 if
     /// DuckDB cannot bind the statement.
-    pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
+    pub async fn describe(&mut self, plan: &QueryPlan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
         let described = self.leased.run(Job::Describe { tables }).await;
         let (columns, _) = described.map_err(blame_the_statement)?;
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn without_files(plan: &Plan<'_>) -> Vec<BoundTable> {
+fn without_files(plan: &QueryPlan<'_>) -> Vec<BoundTable> {
     let tables = plan.tables.iter().map(|table| BoundTable {
         name: table.name.clone(),
         columns: table.columns.clone(),

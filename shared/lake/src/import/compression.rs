@@ -44,7 +44,7 @@ pub(crate) enum Compression {
 
 impl Compression {
     /// Detects the compression from the file's first bytes, regardless of its name.
-    pub(crate) fn of(path: &Path) -> Result<Self> {
+    pub(crate) fn detect(path: &Path) -> Result<Self> {
         let mut magic = Vec::new();
         File::open(path)
             .and_then(|file| file.take(4).read_to_end(&mut magic))

@@ -144,7 +144,7 @@ pub(crate) fn write_keys(
     sources: &[Source],
     relation: &Relation,
 ) -> Result<Option<Segment>> {
-    let keys = Key::of(&target.columns);
+    let keys = Key::from_columns(&target.columns);
     let is_key = |id: u32| {
         keys.iter()
             .flat_map(|key| &key.columns)

@@ -139,7 +139,7 @@ fn start(reading: Reading) -> io::Result<Receiver<Message>> {
 }
 
 fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError> {
-    let compression = Compression::of(&reading.path)?;
+    let compression = Compression::detect(&reading.path)?;
     let row_bytes = Rc::new(Cell::new(0));
     let mut plain = BufReader::with_capacity(256 * 1_024, compression.open(&reading.path)?);
     // A byte order mark is not valid JSON, but many programs write one.
@@ -207,8 +207,8 @@ pub(crate) enum Beginning {
 
 impl Beginning {
     /// Reads the start of the file at `path`.
-    pub(crate) fn of(path: &Path) -> platform::Result<Self> {
-        let compression = Compression::of(path)?;
+    pub(crate) fn read(path: &Path) -> platform::Result<Self> {
+        let compression = Compression::detect(path)?;
         let plain = compression.open(path).map_err(platform::Error::internal)?;
         let mut plain = BufReader::new(plain);
         Ok(match plain.fill_buf() {

@@ -36,7 +36,7 @@ impl Found {
 
 impl Key {
     /// Returns the keys of a table: the primary key, then the unique columns.
-    pub(crate) fn of(columns: &[ManifestColumn]) -> Vec<Self> {
+    pub(crate) fn from_columns(columns: &[ManifestColumn]) -> Vec<Self> {
         let primary = columns.iter().filter(|column| column.primary_key).cloned();
         let primary = Self {
             is_primary: true,

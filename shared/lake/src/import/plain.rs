@@ -40,7 +40,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// Returns the plain form of a type; None for a type that DuckDB does not convert while it reads.
-    pub(crate) fn of(column_type: ColumnType) -> Option<Self> {
+    pub(crate) fn for_column(column_type: ColumnType) -> Option<Self> {
         match column_type {
             ColumnType::String => Some(Self::Text),
             ColumnType::Integer | ColumnType::Bigint => Some(Self::Integer),

@@ -35,7 +35,6 @@ pub(crate) struct Search {
     pub(crate) is_bad: String,
     /// Whether the value has the right type and only loses data in the column.
     pub(crate) is_lossy: String,
-    /// The value as text.
     pub(crate) shown: String,
 }
 

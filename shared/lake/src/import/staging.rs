@@ -34,7 +34,7 @@ pub(crate) struct Target {
 
 /// Result of staging a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct StageOutcome {
     pub(crate) rows: u64,
     /// None if there were no rows; then there is no file. If there are faults, the file serves only to check
     /// the keys of all rows.
@@ -43,7 +43,7 @@ pub(crate) struct Written {
     pub(crate) faults: Vec<Fault>,
 }
 
-impl Written {
+impl StageOutcome {
     /// Returns a result with faults and without a segment.
     pub(crate) fn refused(faults: Vec<Fault>) -> Self {
         Self {
@@ -65,7 +65,7 @@ pub(crate) struct Relation {
 
 /// An input file, and the destination of its rows.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct StageInput {
     pub(crate) input: PathBuf,
     pub(crate) target: Target,
 }
@@ -84,7 +84,7 @@ pub(crate) fn write(
     target: &Target,
     sources: &[Source],
     relation: &Relation,
-) -> Result<Written> {
+) -> Result<StageOutcome> {
     let copied = copy(context, target, sources, relation);
     finish(context, target, sources, relation, copied)
 }
@@ -96,11 +96,11 @@ pub(crate) fn finish(
     sources: &[Source],
     relation: &Relation,
     copied: Result<(u64, Statistics), CopyError>,
-) -> Result<Written> {
+) -> Result<StageOutcome> {
     match copied {
         Ok((0, _)) => {
             std::fs::remove_file(&target.output).map_err(Error::internal)?;
-            Ok(Written {
+            Ok(StageOutcome {
                 rows: 0,
                 segment: None,
                 faults: Vec::new(),
@@ -117,7 +117,7 @@ pub(crate) fn finish(
                 ));
             }
             segment_file::check_field_ids(context, target)?;
-            Ok(Written {
+            Ok(StageOutcome {
                 rows,
                 segment: Some(segment_file::describe(target, rows, statistics)?),
                 faults,
@@ -133,9 +133,9 @@ pub(crate) fn finish(
             if faults.is_empty() {
                 return Err(Error::internal(text));
             }
-            Ok(Written {
+            Ok(StageOutcome {
                 segment: fault_search::write_keys(context, target, sources, relation)?,
-                ..Written::refused(faults)
+                ..StageOutcome::refused(faults)
             })
         }
     }

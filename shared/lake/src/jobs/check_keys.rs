@@ -16,7 +16,7 @@ use crate::import::key::{Found, Key};
 use crate::tables::layout;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct KeyCheckInput {
     /// For messages.
     pub(crate) table: String,
     pub(crate) keys: Vec<Key>,
@@ -25,7 +25,7 @@ pub(crate) struct Input {
 }
 
 /// Returns the faults of the first wrong rows of the new file, in row order.
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Vec<Fault>> {
+pub(crate) fn run(context: &mut Context, input: &KeyCheckInput) -> Result<Vec<Fault>> {
     let folder = input.new_file.parent();
     let folder = folder.ok_or_else(|| Error::internal("the segment has no folder"))?;
     let files = input.existing_files.iter().chain([&input.new_file]);
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Vec<Fault>> {
     Ok(faults)
 }
 
-fn fault(input: &Input, key: &Key, found: Found, what: &str) -> Fault {
+fn fault(input: &KeyCheckInput, key: &Key, found: Found, what: &str) -> Fault {
     let reason = format!("the {} = {} {what}", key.title(), found.shown());
     let (column, value) = match (key.columns.as_slice(), found.values.as_slice()) {
         ([column], [value]) => (Some(column.name.clone()), cut(value)),

@@ -14,7 +14,7 @@ use crate::statement::messages;
 use crate::tables::sql;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct RowCheckInput {
     /// For messages.
     pub(crate) table: String,
     /// Columns that need a value in every row.
@@ -23,7 +23,7 @@ pub(crate) struct Input {
     pub(crate) files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
+pub(crate) fn run(context: &Context, input: &RowCheckInput) -> Result<()> {
     let files = input.files.iter().map(PathBuf::as_path);
     fence::close(&context.connection, files, [], "")?;
     for column in &input.required {
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
     Ok(())
 }
 
-fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> Result<()> {
+fn check_required(context: &Context, input: &RowCheckInput, column: &ManifestColumn) -> Result<()> {
     let relation = sql::table_relation(std::slice::from_ref(column), &input.files)?;
     let is_missing = format!("{} IS NULL", sql::identifier(&column.name));
     // Rows are numbered only if one lacks a value. The files' statistics usually show that none does.
@@ -54,7 +54,7 @@ fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> 
     )))
 }
 
-fn check_key(context: &Context, input: &Input, key: &Key) -> Result<()> {
+fn check_key(context: &Context, input: &RowCheckInput, key: &Key) -> Result<()> {
     let relation = sql::table_relation(&key.columns, &input.files)?;
     let Some(value) = key.first_repeated(context, &relation)? else {
         return Ok(());

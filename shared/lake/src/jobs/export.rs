@@ -21,7 +21,7 @@ use crate::tables::sql;
 const TARGET: &str = "download";
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct ExportInput {
     pub(crate) tables: Vec<ExportedTable>,
     pub(crate) form: Form,
     /// The file, or the folder of the files. Its parent folder must hold nothing else.
@@ -45,7 +45,7 @@ pub(crate) enum Form {
     Copy,
 }
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
+pub(crate) fn run(context: &Context, input: &ExportInput) -> Result<()> {
     let folder = match input.form {
         Form::Database | Form::Copy => input.output.parent(),
         Form::Parquet => Some(input.output.as_path()),
@@ -84,7 +84,7 @@ fn failed(error: &duckdb::Error) -> Error {
 }
 
 /// Returns the statements that write every table, with the descriptions of tables and columns as comments.
-fn database(connection: &Connection, input: &Input, format: &str) -> Result<Vec<String>> {
+fn database(connection: &Connection, input: &ExportInput, format: &str) -> Result<Vec<String>> {
     let mut statements = vec![format!(
         "ATTACH {} AS {TARGET} (STORAGE_VERSION '{format}')",
         sql::path(&input.output)?
@@ -109,7 +109,7 @@ fn database(connection: &Connection, input: &Input, format: &str) -> Result<Vec<
     Ok(statements)
 }
 
-fn parquet(connection: &Connection, input: &Input, folder: &Path) -> Result<Vec<String>> {
+fn parquet(connection: &Connection, input: &ExportInput, folder: &Path) -> Result<Vec<String>> {
     let tables = input.tables.iter().map(|ExportedTable { table, .. }| {
         Ok(format!(
             "COPY (SELECT * FROM {}) TO {} (FORMAT parquet, COMPRESSION zstd)",

@@ -13,7 +13,7 @@ use crate::statement::messages;
 use crate::statement::parameters::Scalar;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct FolderInput {
     /// The only folder that the statement can reach, with everything below it.
     pub(crate) folder: PathBuf,
     pub(crate) sql: String,
@@ -30,7 +30,7 @@ pub(crate) enum Form {
 }
 
 /// Returns the reply and the last part of its body.
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<(Value, Vec<u8>)> {
+pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<(Value, Vec<u8>)> {
     context.enclose(&input.folder, [])?;
     match &input.form {
         Form::Rows { params, bytes } => rows(context, &input.sql, params, *bytes),

@@ -62,18 +62,18 @@ pub(crate) enum Job {
     /// Converts a file to a segment, with the job of its format.
     Stage {
         format: FileFormat,
-        input: staging::Input,
+        input: staging::StageInput,
     },
     /// See [`check_keys`].
-    CheckKeys(check_keys::Input),
+    CheckKeys(check_keys::KeyCheckInput),
     /// See [`check_rows`].
-    CheckRows(check_rows::Input),
+    CheckRows(check_rows::RowCheckInput),
     /// See [`rewrite`].
-    Rewrite(rewrite::Input),
+    Rewrite(rewrite::RewriteInput),
     /// See [`export`].
-    Export(export::Input),
+    Export(export::ExportInput),
     /// See [`folder`].
-    Folder(folder::Input),
+    Folder(folder::FolderInput),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl From<Error> for Failure {
                     None => cause,
                 }
             }),
-            position: Position::of(&error),
+            position: Position::from_error(&error),
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{bind, variants};
 use crate::child::context::Context;
-use crate::query::answer::{self, Body, Bounds, Format, Written};
+use crate::query::answer::{self, AnswerSize, Body, Bounds, Format};
 use crate::query::pivots;
 use crate::query::preparation;
 use crate::query::type_name::type_name;
@@ -87,7 +87,7 @@ pub(crate) fn run(
     tables: &[BoundTable],
     bounds: Bounds,
     format: Format,
-) -> Result<(Written, Vec<u8>)> {
+) -> Result<(AnswerSize, Vec<u8>)> {
     let planned = planned(context)?;
     let started = Instant::now();
     bind::define(context, tables)?;

@@ -23,7 +23,7 @@ use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
+pub(crate) struct RewriteInput {
     /// For messages.
     pub(crate) table: String,
     /// Columns of the new files. None is required here; that is checked afterwards over all new files
@@ -63,7 +63,7 @@ struct Bad {
     reason: String,
 }
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<Vec<Segment>> {
+pub(crate) fn run(context: &Context, input: &RewriteInput) -> Result<Vec<Segment>> {
     let files = input
         .files
         .iter()
@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<Vec<Segment>> {
     Ok(segments)
 }
 
-fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, CopyError> {
+fn rewrite(context: &Context, input: &RewriteInput, file: &File) -> Result<Segment, CopyError> {
     let target = Target {
         table: input.table.clone(),
         columns: input.columns.clone(),
@@ -112,7 +112,7 @@ fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, Cop
 }
 
 /// Returns a 422 with the first values that do not convert; None if every value converts.
-fn refusal(context: &Context, input: &Input, files: &[File]) -> Result<Option<Error>> {
+fn refusal(context: &Context, input: &RewriteInput, files: &[File]) -> Result<Option<Error>> {
     let mut bad = Vec::new();
     for file in files {
         bad.extend(bad_values(context, input, file, MAX_LISTED - bad.len())?);
@@ -132,7 +132,7 @@ fn refusal(context: &Context, input: &Input, files: &[File]) -> Result<Option<Er
     Ok(Some(error.with_details(format!("{all}."))))
 }
 
-fn bad_values(context: &Context, input: &Input, file: &File, most: usize) -> Result<Vec<Bad>> {
+fn bad_values(context: &Context, input: &RewriteInput, file: &File, most: usize) -> Result<Vec<Bad>> {
     let mut conditions = Vec::new();
     let mut candidates = Vec::new();
     for (index, (column, source)) in input.columns.iter().zip(&input.sources).enumerate() {

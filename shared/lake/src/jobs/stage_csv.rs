@@ -18,7 +18,7 @@ use crate::import::plain::{Form, is_plain};
 use crate::import::segment_file::CopyError;
 use crate::import::shape::{Shape, shape};
 use crate::import::source::Source;
-use crate::import::staging::{self, Input, Relation, Target, Written};
+use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
 use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
@@ -30,9 +30,9 @@ const MAX_SHOWN_COLUMNS: usize = 20;
 /// Separators of files that do not use commas, with their names in messages.
 const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
-    let file = Compression::of(&input.input)?.prepare(&input.input, &target.table)?;
+    let file = Compression::detect(&input.input)?.prepare(&input.input, &target.table)?;
     staging::enclose(context, target, &file.path)?;
     let header = header(&target.table, &file)?;
     let sources = map_columns(target, &header)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
             return Ok(match shape.fault.filter(|_| shape.is_open) {
                 Some(fault) => {
                     let row = shape.row(fault.record, header.len());
-                    Written::refused(with_quote(target, written.faults, row, fault.is_open))
+                    StageOutcome::refused(with_quote(target, written.faults, row, fault.is_open))
                 }
                 None => written,
             });
@@ -83,7 +83,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         check_length(target, &shape)?;
         return Err(unreadable(target, failed));
     }
-    Ok(Written::refused(faults))
+    Ok(StageOutcome::refused(faults))
 }
 
 /// Adds a faulty quote to the faults of the rows above it. The content of the rows below is unknown.
@@ -128,7 +128,7 @@ fn write_plain(
     file: &Prepared,
     header: &[String],
     sources: &[Source],
-) -> Result<Option<Written>> {
+) -> Result<Option<StageOutcome>> {
     let types = header.iter().map(|name| {
         let mut columns = target.columns.iter();
         let column = columns.find(|column| column.name.eq_ignore_ascii_case(name));
@@ -137,15 +137,17 @@ fn write_plain(
     let types: Vec<_> = types.collect();
     let forms = types
         .iter()
-        .map(|column_type| Form::of(*column_type).unwrap_or(Form::Text));
+        .map(|column_type| Form::for_column(*column_type).unwrap_or(Form::Text));
     let forms: Vec<_> = forms.collect();
     if forms.iter().all(|form| *form == Form::Text) {
         return Ok(None);
     }
-    let duckdb_types = types.iter().map(|column_type| match Form::of(*column_type) {
-        Some(_) => column_type.duckdb_type(),
-        None => "VARCHAR".to_owned(),
-    });
+    let duckdb_types = types
+        .iter()
+        .map(|column_type| match Form::for_column(*column_type) {
+            Some(_) => column_type.duckdb_type(),
+            None => "VARCHAR".to_owned(),
+        });
     let relation = Relation {
         sql: relation(file, &duckdb_types.collect::<Vec<_>>(), "")?,
         flaw: None,
@@ -155,7 +157,9 @@ fn write_plain(
         .iter()
         .zip(sources)
         .map(|(column, source)| match source {
-            Source::Text(value) if Form::of(column.column_type).is_some() => Source::Value(value.clone()),
+            Source::Text(value) if Form::for_column(column.column_type).is_some() => {
+                Source::Value(value.clone())
+            }
             source => source.clone(),
         });
     let sources: Vec<_> = sources.collect();

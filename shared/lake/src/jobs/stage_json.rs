@@ -9,12 +9,12 @@ use platform::{Error, Result};
 use crate::child::context::Context;
 use crate::import::json_rows::{self, Beginning, Column, JsonRows, Reading};
 use crate::import::source::Source;
-use crate::import::staging::{self, Input, Relation, Written};
+use crate::import::staging::{self, Relation, StageInput, StageOutcome};
 use crate::tables::sql;
 
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
-    let beginning = Beginning::of(&input.input)?;
+    let beginning = Beginning::read(&input.input)?;
     if beginning != Beginning::Something {
         let what = match beginning {
             Beginning::Utf16 => "the file is UTF-16; JSON must be text in UTF-8",

@@ -14,7 +14,7 @@ use platform::{Error, Result};
 use crate::child::context::Context;
 use crate::import::faults::{MAX_LISTED, shown};
 use crate::import::source::Source;
-use crate::import::staging::{self, Input, Relation, Target, Written};
+use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
 use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
@@ -26,7 +26,7 @@ const NANOSECONDS: &str = "TIMESTAMP_NS";
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
     staging::enclose(context, &input.target, &input.input)?;

@@ -48,7 +48,7 @@ pub struct Answer {
 
 /// What the child reports about an answer, besides its bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct AnswerSize {
     pub(crate) rows: usize,
     pub(crate) is_truncated: bool,
 }
@@ -147,11 +147,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(statement: &Statement<'_>) -> Self {
+    fn from_statement(statement: &Statement<'_>) -> Self {
         let schema = statement.schema();
         let fields = schema.fields().iter().enumerate();
         let meanings = fields
-            .map(|(index, field)| Meaning::of(field.data_type(), &statement.column_logical_type(index)))
+            .map(|(index, field)| {
+                Meaning::from_types(field.data_type(), &statement.column_logical_type(index))
+            })
             .collect();
         Self { schema, meanings }
     }
@@ -168,7 +170,7 @@ impl Columns {
 struct Batches<'a> {
     statement: &'a Statement<'a>,
     limit: usize,
-    read: Written,
+    read: AnswerSize,
 }
 
 impl Batches<'_> {
@@ -194,8 +196,8 @@ fn batches(
     statement: &Statement<'_>,
     limit: usize,
     mut write: impl FnMut(&StructArray, usize) -> Result<(), Stopped> + Send,
-) -> Result<Written, Stopped> {
-    let read = Written {
+) -> Result<AnswerSize, Stopped> {
+    let read = AnswerSize {
         rows: 0,
         is_truncated: false,
     };
@@ -243,8 +245,8 @@ pub(crate) fn json_arrays(
     statement: &Statement<'_>,
     bounds: Bounds,
     body: &mut Body<'_>,
-) -> Result<Written, Stopped> {
-    let columns = Columns::of(statement);
+) -> Result<AnswerSize, Stopped> {
+    let columns = Columns::from_statement(statement);
     let mut is_first = true;
     batches(statement, bounds.rows, |batch, rows| {
         let cells = columns.cells(batch)?;
@@ -270,8 +272,8 @@ pub(crate) fn json_objects(
     statement: &Statement<'_>,
     bounds: Bounds,
     body: &mut Body<'_>,
-) -> Result<Written, Stopped> {
-    let columns = Columns::of(statement);
+) -> Result<AnswerSize, Stopped> {
+    let columns = Columns::from_statement(statement);
     let mut is_first = true;
     batches(statement, bounds.rows, |batch, rows| {
         let names = columns.schema.fields().iter().map(|field| {
@@ -297,8 +299,8 @@ pub(crate) fn csv(
     statement: &Statement<'_>,
     bounds: Bounds,
     body: &mut Body<'_>,
-) -> Result<Written, Stopped> {
-    let columns = Columns::of(statement);
+) -> Result<AnswerSize, Stopped> {
+    let columns = Columns::from_statement(statement);
     let is_json: Vec<bool> = columns.meanings.iter().map(|meaning| meaning.is_json).collect();
     for (index, field) in columns.schema.fields().iter().enumerate() {
         if index > 0 {
@@ -360,7 +362,7 @@ pub(crate) fn arrow(
     statement: &Statement<'_>,
     bounds: Bounds,
     body: &mut Body<'_>,
-) -> Result<Written, Stopped> {
+) -> Result<AnswerSize, Stopped> {
     let schema = statement.schema();
     let internal = |error| Stopped::Other(Error::internal(error));
     let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;

@@ -18,7 +18,7 @@ pub(crate) struct Meaning {
 
 impl Meaning {
     /// Returns the meaning of a column whose type in Arrow is `data_type`.
-    pub(crate) fn of(data_type: &DataType, duckdb_type: &LogicalTypeHandle) -> Self {
+    pub(crate) fn from_types(data_type: &DataType, duckdb_type: &LogicalTypeHandle) -> Self {
         let parts: Vec<_> = match data_type {
             DataType::List(part) | DataType::LargeList(part) | DataType::FixedSizeList(part, _) => {
                 vec![part.data_type()]
@@ -39,7 +39,7 @@ impl Meaning {
             is_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint),
             is_unsigned_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::UHugeint),
             parts: parts
-                .map(|(index, part)| Self::of(part, &duckdb_type.child(index)))
+                .map(|(index, part)| Self::from_types(part, &duckdb_type.child(index)))
                 .collect(),
         }
     }

@@ -40,12 +40,12 @@ fn text_bytes(table: &TableVersion) -> usize {
 
 /// A next manifest, and the tables whose rows need a check or a rewrite.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SchemaPlan {
     pub(crate) manifest: Manifest,
     pub(crate) altered: Vec<Altered>,
 }
 
-impl Plan {
+impl SchemaPlan {
     /// Starts a plan with the manifest unchanged.
     pub(crate) fn new(base: &Manifest) -> Self {
         Self {

@@ -16,7 +16,7 @@ pub struct Position {
 
 impl Position {
     /// Returns the position in an error's source, if it has one.
-    pub fn of(error: &Error) -> Option<Self> {
+    pub fn from_error(error: &Error) -> Option<Self> {
         StdError::source(error)?.downcast_ref().copied()
     }
 }

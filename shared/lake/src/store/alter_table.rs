@@ -4,7 +4,7 @@ use platform::{Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
 use crate::schema::alteration::TableAlteration;
-use crate::schema::plan::Plan;
+use crate::schema::plan::SchemaPlan;
 
 impl DataStores {
     /// Changes the columns of a table. Fails with 404 if the table or a column is missing, with 409 if its
@@ -20,7 +20,7 @@ impl DataStores {
     ) -> Result<Loaded> {
         alteration.validate()?;
         self.change_schema(tenant, author, store, message, |base, now| {
-            Plan::new(base).alter_table(table, alteration, now)
+            SchemaPlan::new(base).alter_table(table, alteration, now)
         })
         .await
     }

@@ -16,7 +16,7 @@ use crate::jobs::rewrite::File;
 use crate::schema::alter::Altered;
 use crate::schema::difference::schema_difference;
 use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
-use crate::schema::plan::Plan;
+use crate::schema::plan::SchemaPlan;
 
 /// Most changes listed in a generated message.
 const MAX_LISTED: usize = 3;
@@ -46,7 +46,7 @@ impl DataStores {
         author: &Author,
         store: &str,
         message: Option<String>,
-        mut plan: impl FnMut(&Manifest, UtcTime) -> Result<Plan>,
+        mut plan: impl FnMut(&Manifest, UtcTime) -> Result<SchemaPlan>,
     ) -> Result<Loaded> {
         let now = self.inner.clock.now();
         let mut workshop = Workshop {
@@ -58,7 +58,7 @@ impl DataStores {
         let mut races = store_races();
         loop {
             let base = self.load(tenant, store).await?;
-            let Plan {
+            let SchemaPlan {
                 mut manifest,
                 altered,
             } = plan(&base.manifest, now)?;

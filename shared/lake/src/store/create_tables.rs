@@ -4,7 +4,7 @@ use platform::{Error, Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
 use crate::schema::definition::TableDefinition;
-use crate::schema::plan::{MAX_TABLES, Plan};
+use crate::schema::plan::{MAX_TABLES, SchemaPlan};
 
 impl DataStores {
     /// Creates tables; fails with 409 if a name is taken.
@@ -20,7 +20,7 @@ impl DataStores {
         let names: Vec<_> = definitions.iter().map(|table| table.name.as_str()).collect();
         let message = message.unwrap_or_else(|| format!("Created {}", names.join(", ")));
         self.change_schema(tenant, author, store, Some(message), |base, _| {
-            Plan::new(base).create_tables(definitions)
+            SchemaPlan::new(base).create_tables(definitions)
         })
         .await
     }

@@ -3,7 +3,7 @@
 use platform::{Result, Tenant};
 
 use super::{Author, DataStores};
-use crate::schema::plan::Plan;
+use crate::schema::plan::SchemaPlan;
 
 impl DataStores {
     /// Drops a table and returns its name as stored. Fails with 404 if it is missing, with 409 if a
@@ -17,7 +17,7 @@ impl DataStores {
     ) -> Result<String> {
         let mut dropped = String::new();
         self.change_schema(tenant, author, store, None, |base, _| {
-            let plan = Plan::new(base).drop_table(table)?;
+            let plan = SchemaPlan::new(base).drop_table(table)?;
             dropped = base
                 .table(table)
                 .map_or_else(String::new, |table| table.name.clone());

@@ -34,7 +34,6 @@ pub struct Retention {
     pub grace: Duration,
 }
 
-/// Result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
     pub removed_versions: u64,

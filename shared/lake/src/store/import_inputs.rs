@@ -11,7 +11,7 @@ use super::import::{Import, ImportSource, ImportTable};
 use crate::import::file_format::FileFormat;
 
 /// A source's local file.
-pub(super) struct Input {
+pub(super) struct ImportFile {
     pub(super) format: FileFormat,
     pub(super) file: PathBuf,
 }
@@ -38,7 +38,12 @@ impl DataStores {
     }
 
     /// Fetches the files of the sources once into a folder. Together they have at most `max_input_bytes`.
-    pub(super) async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
+    pub(super) async fn inputs(
+        &self,
+        tenant: &Tenant,
+        import: &Import,
+        folder: &Path,
+    ) -> Result<Vec<ImportFile>> {
         let mut inputs = Vec::new();
         let mut bytes_left = self.inner.max_input_bytes;
         for (index, table) in import.tables.iter().enumerate() {
@@ -46,7 +51,7 @@ impl DataStores {
             let format = self.input(tenant, table, &file, bytes_left).await?;
             let read = tokio::fs::metadata(&file).await.map_err(Error::internal)?.len();
             bytes_left = bytes_left.saturating_sub(read);
-            inputs.push(Input { format, file });
+            inputs.push(ImportFile { format, file });
         }
         Ok(inputs)
     }

@@ -3,7 +3,7 @@
 use platform::{Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
-use crate::schema::plan::Plan;
+use crate::schema::plan::SchemaPlan;
 use crate::schema::update::SchemaUpdate;
 
 impl DataStores {
@@ -19,7 +19,7 @@ impl DataStores {
     ) -> Result<Loaded> {
         update.validate()?;
         self.change_schema(tenant, author, store, message, |base, now| {
-            Plan::new(base).update(update, now)
+            SchemaPlan::new(base).update(update, now)
         })
         .await
     }

@@ -9,7 +9,6 @@ use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded};
 use crate::schema::manifest::Manifest;
 
-/// Most versions of one listing.
 pub const MAX_LISTED_VERSIONS: usize = 1_000;
 
 #[derive(Clone, Debug)]

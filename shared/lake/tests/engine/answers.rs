@@ -273,7 +273,7 @@ async fn an_error_of_a_statement_knows_its_place() {
     ] {
         let error = store.engine.validate(store.scope(), sql).await.unwrap_err();
         assert_eq!(
-            Position::of(&error),
+            Position::from_error(&error),
             Some(Position { line, column }),
             "{sql}: {error}"
         );
@@ -290,5 +290,5 @@ async fn an_error_of_a_statement_knows_its_place() {
         assert!(valid.is_ok(), "{sql}: {}", valid.unwrap_err());
     }
     let error = store.engine.validate(store.scope(), "").await.unwrap_err();
-    assert_eq!(Position::of(&error), None, "{error}");
+    assert_eq!(Position::from_error(&error), None, "{error}");
 }

@@ -9,7 +9,7 @@ use crate::request::{Message, OutputSchema, ToolResult};
 /// Name of the token limit for newer models of OpenAI. Most other servers know only `max_tokens`.
 pub(super) const RENAMED_LIMIT: &str = "max_completion_tokens";
 
-pub(super) fn of(call: &Call<'_>, streamed: bool, renamed_limit: bool) -> Value {
+pub(super) fn build(call: &Call<'_>, streamed: bool, renamed_limit: bool) -> Value {
     let request = call.request;
     let mut messages = Vec::new();
     if let Some(system) = call.system() {

@@ -16,7 +16,7 @@ use crate::retry::retry_after_ms;
 const MAX_BYTES: usize = 64 * 1_024;
 
 /// Converts a response with another status than 200. Reads the body only where it is JSON.
-pub(super) async fn of(
+pub(super) async fn read(
     response: Response,
     clock: &Clock,
     key: Option<&Secret>,

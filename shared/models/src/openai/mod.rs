@@ -173,12 +173,12 @@ impl OpenAi {
     ) -> Result<Way, Failure> {
         let streamed = outlet.is_streamed();
         let renamed = self.renamed_limit.has(call.model);
-        let body = body::of(call, streamed, renamed);
+        let body = body::build(call, streamed, renamed);
         let body = body.to_string().into_bytes();
         let response = self.post(call.model, body, key, streamed).await?;
         let status = response.status();
         if status != StatusCode::OK {
-            let failure = failure::of(response, &self.clock, key, self.limits.between_parts).await;
+            let failure = failure::read(response, &self.clock, key, self.limits.between_parts).await;
             let names_other = failure
                 .error
                 .detail()

@@ -23,7 +23,6 @@ use super::reply::{Ending, Kind, Reply};
 use super::script::Script;
 use super::{Received, Wire, bedrock, openai};
 
-/// Maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 16 * 1_024 * 1_024;
 
 /// Head and body of a response; the body in pieces.

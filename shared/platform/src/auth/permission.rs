@@ -101,7 +101,6 @@ pub enum Role {
     Automation,
     /// A developer: everything in a project except its administration.
     Developer,
-    /// Administers one project.
     ProjectAdmin,
     /// Administers every project of an account.
     AccountAdmin,

@@ -8,7 +8,6 @@ use crate::tenant::Tenant;
 pub struct RunPrincipal {
     pub tenant: Tenant,
     pub run_id: String,
-    /// The run's only role.
     pub role: RunAsRole,
     /// Principal that started the run: `user:<id>`, or `unknown`. Grants nothing.
     pub initiated_by: String,

@@ -126,7 +126,7 @@ pub struct DeliverySummary {
 }
 
 impl DeliverySummary {
-    fn of(record: &DeliveryRecord) -> Self {
+    fn from_record(record: &DeliveryRecord) -> Self {
         Self {
             id: record.id.clone(),
             created_at: record.created_at,
@@ -380,7 +380,7 @@ impl Deliveries {
 
     fn stored<'a>(&self, record: &'a DeliveryRecord) -> StoredDelivery<'a> {
         StoredDelivery {
-            summary: DeliverySummary::of(record),
+            summary: DeliverySummary::from_record(record),
             expires_at: self.expiry(record.status, record.updated_at),
             record,
         }

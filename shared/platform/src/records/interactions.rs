@@ -52,7 +52,7 @@ struct KeptVersion {
 }
 
 impl InteractionRecord {
-    fn of(interaction: &Interaction) -> Result<Self> {
+    fn from_interaction(interaction: &Interaction) -> Result<Self> {
         let length = serde_json::to_vec(interaction).map_err(Error::internal)?.len();
         if length > MAX_INTERACTION_BYTES {
             return Err(Error::invalid(format!(
@@ -173,7 +173,7 @@ impl Interactions {
         let mut transaction = self
             .table
             .transaction()
-            .replace(&key, &InteractionRecord::of(interaction)?)?
+            .replace(&key, &InteractionRecord::from_interaction(interaction)?)?
             .replace(&name_key(tenant, interaction), &named)?;
         for (prompt, usage) in &uses {
             let record = UseRecord {

@@ -35,7 +35,6 @@ pub struct Process {
     pub version: String,
     /// SHA-256 of the text, in hexadecimal digits.
     pub digest: String,
-    /// Size of the text.
     pub bytes: u64,
     /// `document.title`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -104,7 +104,7 @@ struct Inner {
 }
 
 impl Sources {
-    pub fn of(deployment: &Deployment, outbound: Outbound) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment, outbound: Outbound) -> Result<Self, ConfigError> {
         let (secrets, s3) = (deployment.secrets(), deployment.remote_objects());
         Self::from_environment(deployment.environment(), &secrets, s3, outbound)
     }

@@ -28,25 +28,25 @@ use crate::source;
 
 /// A document to check: a JSON or YAML text, or a JSON value.
 #[derive(Debug)]
-pub enum Input<'a> {
+pub enum Source<'a> {
     Text(&'a str),
     /// Its numbers beyond 64 bits are already rounded.
     Value(&'a Value),
 }
 
-impl<'a> From<&'a str> for Input<'a> {
+impl<'a> From<&'a str> for Source<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text)
     }
 }
 
-impl<'a> From<&'a String> for Input<'a> {
+impl<'a> From<&'a String> for Source<'a> {
     fn from(text: &'a String) -> Self {
         Self::Text(text)
     }
 }
 
-impl<'a> From<&'a Value> for Input<'a> {
+impl<'a> From<&'a Value> for Source<'a> {
     fn from(value: &'a Value) -> Self {
         Self::Value(value)
     }
@@ -54,7 +54,7 @@ impl<'a> From<&'a Value> for Input<'a> {
 
 /// Returns the definition, or its faults in the order in which they were found, at most
 /// [`MAX_FAULTS`].
-pub fn check<'a>(input: impl Into<Input<'a>>) -> Result<Definition, Vec<Fault>> {
+pub fn check<'a>(input: impl Into<Source<'a>>) -> Result<Definition, Vec<Fault>> {
     let input = input.into();
     // Parsers recurse, and the size of the caller's stack is unknown.
     let checked = thread::scope(|scope| {
@@ -72,10 +72,10 @@ pub fn check<'a>(input: impl Into<Input<'a>>) -> Result<Definition, Vec<Fault>> 
     })
 }
 
-fn checked(input: &Input<'_>) -> Result<Definition, Vec<Fault>> {
+fn checked(input: &Source<'_>) -> Result<Definition, Vec<Fault>> {
     let tree = match input {
-        Input::Text(text) => source::read(text),
-        Input::Value(value) => source::read_value(value),
+        Source::Text(text) => source::read(text),
+        Source::Value(value) => source::read_value(value),
     };
     let tree = tree.map_err(|fault| vec![fault])?;
     let mut checker = Checker::default();

@@ -12,7 +12,6 @@ pub struct HttpCall {
     pub headers: Option<Template>,
     /// An object.
     pub query: Option<Template>,
-    /// Any value.
     pub body: Option<Template>,
     /// Part of the response that becomes the output.
     pub output: HttpOutput,

@@ -24,7 +24,6 @@ pub enum Strategy {
         /// Further events are accepted until this holds. Without it, the first event ends the wait.
         until: Option<Until>,
     },
-    /// One event for each filter.
     All(Vec<EventFilter>),
 }
 

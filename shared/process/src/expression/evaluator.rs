@@ -15,7 +15,6 @@ use crate::limits::{
 
 /// First argument of a child process.
 const ARGUMENT: &str = "millrace-process-expressions";
-/// Limits of one evaluation.
 pub const LIMITS: Limits = Limits {
     processor: EVALUATION_TIME,
     memory_bytes: EVALUATION_BYTES,
@@ -40,7 +39,7 @@ pub struct Scope {
 
 impl Scope {
     /// Creates a scope without variables.
-    pub fn of(input: Data) -> Self {
+    pub fn new(input: Data) -> Self {
         let variables = BTreeMap::new();
         Self { input, variables }
     }
@@ -93,8 +92,8 @@ impl Evaluator {
     }
 
     /// As [`sandboxed`](Self::sandboxed), with children of another program.
-    pub fn of(program: std::path::PathBuf, max: usize) -> Self {
-        Self::over(Sandbox::of(program, ARGUMENT, LIMITS, max))
+    pub fn with_program(program: std::path::PathBuf, max: usize) -> Self {
+        Self::over(Sandbox::with_program(program, ARGUMENT, LIMITS, max))
     }
 
     fn over(sandbox: Sandbox) -> Self {

@@ -21,7 +21,6 @@ pub enum Kind {
     Timeout,
     /// A service is unreachable, or returned an error.
     Communication,
-    /// Any other error.
     Runtime,
 }
 

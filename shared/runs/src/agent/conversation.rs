@@ -23,7 +23,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub fn of(messages: Vec<Message>) -> Self {
+    pub fn from_messages(messages: Vec<Message>) -> Self {
         let bytes = messages.iter().map(bytes).sum();
         Self { messages, bytes }
     }
@@ -128,7 +128,7 @@ mod tests {
                 failed: false,
             }],
         };
-        let mut conversation = Conversation::of((0..40).map(result).collect());
+        let mut conversation = Conversation::from_messages((0..40).map(result).collect());
         conversation.fit().unwrap();
         assert!(conversation.bytes() <= MAX_BYTES);
         let sizes: Vec<_> = conversation.messages().iter().map(bytes).collect();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_last_message_that_is_too_long_fails() {
-        let mut conversation = Conversation::of(vec![Message::user("x".repeat(MAX_BYTES))]);
+        let mut conversation = Conversation::from_messages(vec![Message::user("x".repeat(MAX_BYTES))]);
         assert_eq!(conversation.fit().unwrap_err().kind, "ConversationTooLong");
     }
 }

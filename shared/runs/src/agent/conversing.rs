@@ -11,7 +11,7 @@ use workflow::{Context, Failure, RetryPolicy};
 use super::calling::Called;
 use super::conversation::{Conversation, MAX_MESSAGE_BYTES};
 use super::definition::Agent;
-use super::input::{Carried, Input, Progress};
+use super::input::{Carried, ConversationInput, Progress};
 use super::model_turn::{ATTEMPT, HEARTBEAT, MODEL_TURN, Turn, Turned, retries};
 use super::prepare::{Asked, PREPARE};
 use super::shortened::shortened;
@@ -38,7 +38,7 @@ pub(super) struct Shown {
 
 pub(super) struct Conversing {
     pub(super) context: Context,
-    input: Input,
+    input: ConversationInput,
     pub(super) agent: Agent,
     pub(super) shown: Rc<RefCell<Shown>>,
     max_iterations: u32,
@@ -46,7 +46,7 @@ pub(super) struct Conversing {
     given_bytes: usize,
 }
 
-pub async fn run(context: Context, mut input: Input) -> Result<Value, Failure> {
+pub async fn run(context: Context, mut input: ConversationInput) -> Result<Value, Failure> {
     let max_iterations = input.max_iterations()?;
     let carried = input.carried.take();
     let shown = Rc::new(RefCell::new(Shown {
@@ -59,7 +59,7 @@ pub async fn run(context: Context, mut input: Input) -> Result<Value, Failure> {
     let agent = match carried {
         Some(carried) => {
             let mut shown = shown.borrow_mut();
-            shown.conversation = Conversation::of(carried.messages);
+            shown.conversation = Conversation::from_messages(carried.messages);
             shown.progress = carried.progress;
             carried.agent
         }
@@ -97,7 +97,11 @@ fn answer_queries(context: &Context, shown: &Rc<RefCell<Shown>>) {
     });
 }
 
-async fn prepared(context: &Context, input: &Input, shown: &RefCell<Shown>) -> Result<Agent, Failure> {
+async fn prepared(
+    context: &Context,
+    input: &ConversationInput,
+    shown: &RefCell<Shown>,
+) -> Result<Agent, Failure> {
     let asked = Asked {
         reference: input.reference().to_owned(),
         data: input.data.clone(),
@@ -108,7 +112,7 @@ async fn prepared(context: &Context, input: &Input, shown: &RefCell<Shown>) -> R
         let text = format!("The tools of the MCP server '{server}' are missing: {why}");
         context.publish("WARNING", &text, json!({ "server": server }));
     }
-    shown.borrow_mut().conversation = Conversation::of(prepared.opening);
+    shown.borrow_mut().conversation = Conversation::from_messages(prepared.opening);
     Ok(prepared.agent)
 }
 
@@ -293,7 +297,7 @@ impl Conversing {
 
     fn continued(&self) -> Failure {
         let shown = self.shown();
-        let input = Input {
+        let input = ConversationInput {
             carried: Some(Box::new(Carried {
                 agent: self.agent.clone(),
                 messages: shown.conversation.messages().to_vec(),

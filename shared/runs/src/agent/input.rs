@@ -15,7 +15,7 @@ const DEFAULT_ITERATIONS: u32 = 20;
 pub const MAX_ITERATIONS: u32 = 100;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Input {
+pub struct ConversationInput {
     /// Id of an interaction, `app:<name>` or `sys:<name>`; `sys:general` without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Progress {
     pub last_tool: Option<String>,
 }
 
-impl Input {
+impl ConversationInput {
     pub(super) fn max_iterations(&self) -> Result<u32, Failure> {
         match self.max_iterations.unwrap_or(DEFAULT_ITERATIONS) {
             most @ 1..=MAX_ITERATIONS => Ok(most),
@@ -122,8 +122,9 @@ mod tests {
 
     #[test]
     fn too_many_iterations_are_refused() {
-        let input =
-            |value: Value| serde_json::from_value::<Input>(json!({ "max_iterations": value })).unwrap();
+        let input = |value: Value| {
+            serde_json::from_value::<ConversationInput>(json!({ "max_iterations": value })).unwrap()
+        };
         assert_eq!(input(Value::Null).max_iterations().unwrap(), 20);
         for number in [0, 101] {
             assert_eq!(

@@ -31,13 +31,13 @@ use workflow::{Registry, WorkflowType};
 use crate::model_usage::ModelUsage;
 
 pub use definition::{Agent, Agents, SealedSecrets, Secrets};
-pub use input::{Input, about};
+pub use input::{ConversationInput, about};
 pub use model_turn::MODEL_TURN;
 pub use prepare::PREPARE;
 pub use tool_call::TOOL;
 pub use tools::mcp::RemoteTool;
 
-pub const WORKFLOW_TYPE: WorkflowType<Input, Value> = WorkflowType::new("AgentConversation")
+pub const WORKFLOW_TYPE: WorkflowType<ConversationInput, Value> = WorkflowType::new("AgentConversation")
     .signals(&[USER_INPUT])
     .queries(&[CONVERSATION, "__state"]);
 /// Signal that continues a conversation.
@@ -60,7 +60,7 @@ pub struct Services {
 
 impl Services {
     /// Builds them from the services of the worker.
-    pub fn of(services: &crate::Services) -> Self {
+    pub fn new(services: &crate::Services) -> Self {
         Self {
             model: Arc::clone(&services.model),
             agents: Arc::new(services.interactions.clone()),

@@ -68,7 +68,7 @@ async fn asked(
     let Some(subscription) = subscription? else {
         return Ok(Outcome::Unwanted("The subscription was deleted.".to_owned()));
     };
-    let subscription = Subscription::of(&subscription)?;
+    let subscription = Subscription::from_record(&subscription)?;
     if !subscription.enabled {
         return Ok(Outcome::Unwanted(subscription.why_disabled()));
     }

@@ -39,7 +39,7 @@ pub fn add(registry: Registry) -> Registry {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Input {
+pub struct EvaluationInput {
     #[serde(flatten)]
     pub question: Question,
     /// The run to continue as, unless the verdict stops the delivery.
@@ -76,7 +76,7 @@ pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<P
     Ok(Planned {
         workflow_type: WORKFLOW_TYPE.to_owned(),
         program: None,
-        input: Payload::of(&Input { question, then }).map_err(too_large)?,
+        input: Payload::from_value(&EvaluationInput { question, then }).map_err(too_large)?,
     })
 }
 
@@ -94,8 +94,8 @@ pub enum Outcome {
     Unwanted(String),
 }
 
-pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
-    let Input { question, then } = input;
+pub async fn run(context: Context, input: EvaluationInput) -> Result<Value, Failure> {
+    let EvaluationInput { question, then } = input;
     let asked = context
         .activity::<Outcome>(EVALUATE, &question)
         .start_to_close(ATTEMPT_LIMIT)

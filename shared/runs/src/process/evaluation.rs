@@ -234,7 +234,7 @@ impl Evaluations {
     ) -> Result<Result<Vec<Data>, NoResult>, Failure> {
         let recorded = context.local(|| {
             let began = Instant::now();
-            let outcome = Outcome::of(work());
+            let outcome = Outcome::from_result(work());
             let took = began.elapsed();
             self.spent.set(self.spent.get() + took);
             let is_new = !context.is_replaying();
@@ -257,7 +257,7 @@ impl Evaluations {
 }
 
 impl Outcome {
-    fn of(result: Result<Vec<Data>, NoResult>) -> Self {
+    fn from_result(result: Result<Vec<Data>, NoResult>) -> Self {
         match result {
             Ok(results) => Self::Results(results.iter().map(|data| data.as_raw().to_owned()).collect()),
             Err(NoResult::Failed { expression, reason }) => Self::Failed { expression, reason },

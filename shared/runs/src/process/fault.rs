@@ -22,7 +22,7 @@ impl Fault {
 
     /// Converts a failure of the engine, of an activity or of a child run to a fault of the task at
     /// `pointer`.
-    pub fn of(failure: &Failure, context: &Context, pointer: &str) -> Self {
+    pub fn from_failure(failure: &Failure, context: &Context, pointer: &str) -> Self {
         if failure.is_canceled() && context.is_canceled() {
             return Self::Canceled;
         }
@@ -50,7 +50,7 @@ impl Fault {
             (None, None) => format!("The process ends with the error {}.", error.kind),
         };
         let failure = Failure::permanent(error.kind.clone(), message);
-        match Payload::of(error.to_data().as_raw()) {
+        match Payload::from_value(error.to_data().as_raw()) {
             Ok(details) => failure.with_details(details),
             Err(_) => failure,
         }

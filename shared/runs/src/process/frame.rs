@@ -98,7 +98,7 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// View of a task.
-    pub fn of(frame: &'a Frame, task: &'a Task, raw_input: &Data) -> Self {
+    pub fn new(frame: &'a Frame, task: &'a Task, raw_input: &Data) -> Self {
         Self {
             pointer: &task.pointer,
             task: Some(task),
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
 
     /// Builds the scope for some expressions, with the data that they read and no more.
     pub fn scope(&self, process: &Process, dot: &Data, expressions: &[&Expression]) -> Scope {
-        let mut scope = Scope::of(dot.clone());
+        let mut scope = Scope::new(dot.clone());
         for name in expressions.iter().flat_map(|expression| expression.variables()) {
             if scope.variables.contains_key(name) {
                 continue;

@@ -199,7 +199,7 @@ impl Process {
         let context = &view.frame.context;
         let scope = view.scope(self, dot, expressions);
         let results = self.evaluations.evaluate(context, expressions, &scope).await;
-        results.map_err(|failure| Fault::of(&failure, context, view.pointer))
+        results.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))
     }
 
     pub async fn fill(&self, view: &View<'_>, dot: &Data, template: &Template) -> Result<Data, Fault> {
@@ -227,7 +227,7 @@ impl Process {
     pub async fn validate(&self, view: &View<'_>, schema: &Data, value: &Data) -> Result<(), Fault> {
         let context = &view.frame.context;
         let validated = self.evaluations.validate(context, schema, value).await;
-        let validated = validated.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+        let validated = validated.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
         validated.map_err(|failure| no_result(&failure, view.pointer))
     }
 }
@@ -302,7 +302,9 @@ async fn timed(process: &Process, frame: &Frame, task: &Task, input: Data) -> Re
     let Some(span) = &task.timeout else {
         return staged(process, frame.clone(), task, input).await;
     };
-    let limit = process.span(&View::of(frame, task, &input), &input, span).await?;
+    let limit = process
+        .span(&View::new(frame, task, &input), &input, span)
+        .await?;
     within(process, frame, limit, &task.pointer, |frame| {
         staged(process, frame, task, input)
     })
@@ -311,7 +313,7 @@ async fn timed(process: &Process, frame: &Frame, task: &Task, input: Data) -> Re
 
 /// Passes the data through the stages of the task: input, work, output and export.
 async fn staged(process: &Process, frame: Frame, task: &Task, raw: Data) -> Result<Outcome, Fault> {
-    let mut view = View::of(&frame, task, &raw);
+    let mut view = View::new(&frame, task, &raw);
     let mut value = raw.clone();
     let mut then = task.then;
     let mut context = None;

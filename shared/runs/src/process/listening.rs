@@ -68,7 +68,7 @@ impl Hearing {
             filter: filter_of(strategy),
         };
         let begun = context.run(LISTEN, &wanted).retry(RetryPolicy::default()).await;
-        begun.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+        begun.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
         // Deregister also when the task is cancelled.
         let context = context.shielded();
         Ok(Self { context, listener_id })

@@ -124,7 +124,9 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
         wrong(Kind::Configuration, detail.to_owned())
     })?;
     let load = context.run(LOAD, &program.digest).retry(RetryPolicy::default());
-    let loaded = load.await.map_err(|failure| Fault::of(&failure, context, "/"))?;
+    let loaded = load
+        .await
+        .map_err(|failure| Fault::from_failure(&failure, context, "/"))?;
     let text = loaded.text.ok_or_else(|| {
         let detail = format!("The definition sha256:{} is not stored.", program.digest);
         wrong(Kind::Configuration, detail)

@@ -45,7 +45,8 @@ async fn approved(process: &Process, view: &View<'_>) -> Result<(), Fault> {
     process.shown.waits_for(view.frame.number, Some(APPROVE));
     let decision = loop {
         let next = process.approvals.next(context, &mut reader).await;
-        let (place, decision) = next.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+        let (place, decision) =
+            next.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
         let task = decision.field("task").and_then(|task| task.as_text());
         if task.is_none_or(|task| task == view.pointer) {
             process.approvals.take(place);

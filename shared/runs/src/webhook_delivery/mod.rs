@@ -42,7 +42,7 @@ pub fn add(registry: Registry) -> Registry {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Input {
+pub struct WebhookInput {
     pub event_id: String,
     /// The delivery, and the number of its next attempt.
     #[serde(flatten)]
@@ -92,8 +92,8 @@ pub enum Next {
     Renew,
 }
 
-pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
-    let Input {
+pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure> {
+    let WebhookInput {
         event_id,
         mut delivery,
         mut tried,
@@ -142,7 +142,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
                 return Err(Failure::canceled());
             }
             Next::Renew => {
-                return Err(context.continue_as_new(&Input {
+                return Err(context.continue_as_new(&WebhookInput {
                     event_id,
                     delivery,
                     tried,
@@ -174,7 +174,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
         waiting.cancel();
         delivery.attempt += 1;
         if context.now().millis_since(context.started_at()) > MAX_AGE_MS {
-            return Err(context.continue_as_new(&Input {
+            return Err(context.continue_as_new(&WebhookInput {
                 event_id,
                 delivery,
                 tried,

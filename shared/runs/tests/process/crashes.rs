@@ -108,11 +108,11 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
         let engine = engine(&memory, &clock, &registry, 0);
         let start = StartRun {
             program: Some(program_of(&tasks(TEXT)).to_string()),
-            ..StartRun::new("Process", "p", Payload::of(&json!({})).unwrap())
+            ..StartRun::new("Process", "p", Payload::from_value(&json!({})).unwrap())
         };
         let started = engine.start(&tenant, &start).await.unwrap();
         let event = json!({ "message": "", "type": "paid", "source": "s", "data": { "cents": 7 } });
-        let body = Payload::of(&event).unwrap();
+        let body = Payload::from_value(&event).unwrap();
         engine
             .signal(&tenant, &started.run_id, "Event", &body, "user:test")
             .await
@@ -191,7 +191,7 @@ async fn ten_tasks_and_a_call_are_three_commits() {
     let engine = engine(&memory, &clock, &registry, 0);
     let start = StartRun {
         program: Some(program_of(&tasks(&text)).to_string()),
-        ..StartRun::new("Process", "p", Payload::of(&json!({ "n": 1 })).unwrap())
+        ..StartRun::new("Process", "p", Payload::from_value(&json!({ "n": 1 })).unwrap())
     };
     let started = engine.start(&tenant, &start).await.unwrap();
     engine.drive(&tenant, &started.run_id).await.unwrap();

@@ -16,7 +16,7 @@ fn sandboxed() -> (tokio::runtime::Runtime, Registry) {
         .enable_all()
         .build()
         .unwrap();
-    let evaluator = Evaluator::of(env!("CARGO_BIN_EXE_expressions-child").into(), 2);
+    let evaluator = Evaluator::with_program(env!("CARGO_BIN_EXE_expressions-child").into(), 2);
     let expressions = {
         let _entered = runtime.enter();
         Expressions::sandboxed(evaluator)

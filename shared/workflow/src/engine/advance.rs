@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::Engine;
 use super::attempt::Finished;
-use super::write::{Change, Written};
+use super::write::{Change, WriteOutcome};
 use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
@@ -165,13 +165,13 @@ impl Engine {
             change.runs.push(next);
         }
         match self.write(tenant, change).await? {
-            Written::Done(states) => {
+            WriteOutcome::Done(states) => {
                 if let Some(next) = states.get(1).filter(|_| goes_on) {
                     self.hint_at(tenant, next, 0).await;
                 }
                 Ok(states.into_iter().next())
             }
-            Written::Stale | Written::Taken => Ok(None),
+            WriteOutcome::Stale | WriteOutcome::Taken => Ok(None),
         }
     }
 
@@ -342,7 +342,7 @@ pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
     let mut updates = 0;
     let published = draft.updates.iter().chain(&turn.updates);
     for update in published.rev().take(MAX_UPDATES as usize) {
-        let mut message = match UpdateMessage::of(update.clone()) {
+        let mut message = match UpdateMessage::from_new(update.clone()) {
             Ok(message) => message,
             Err(failure) => return Some(TaskFailure::stuck(failure.to_string())),
         };

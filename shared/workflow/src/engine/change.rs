@@ -5,7 +5,7 @@ use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant};
 
 use super::Engine;
-use super::write::{Change, Written};
+use super::write::{Change, WriteOutcome};
 use crate::draft::Draft;
 use crate::state::RunState;
 
@@ -47,7 +47,7 @@ impl Engine {
         let mut races = Races::new(&RetryPolicy::RUN, "a run");
         loop {
             let state = self.get(tenant, run_id).await?;
-            let mut draft = Draft::of(state, self.services.clock.now());
+            let mut draft = Draft::from_state(state, self.services.clock.now());
             let had_work = has_work(&draft);
             change(&mut draft)?;
             if !draft.changed {
@@ -58,7 +58,7 @@ impl Engine {
                 runs: vec![draft],
                 ..Change::default()
             };
-            if let Written::Done(states) = self.write(tenant, written).await?
+            if let WriteOutcome::Done(states) = self.write(tenant, written).await?
                 && let Some(state) = states.into_iter().next()
             {
                 if has_work {

@@ -70,7 +70,7 @@ impl Engine {
 
     /// Sends hints for the attempts that this drive did not start.
     async fn hand_over(&self, tenant: &Tenant, state: &RunState) {
-        let draft = Draft::of(state.clone(), self.services.clock.now());
+        let draft = Draft::from_state(state.clone(), self.services.clock.now());
         if !draft.is_open() {
             return;
         }
@@ -168,7 +168,7 @@ impl Drive {
     /// Applies due timers, results and executed effects to the run, makes its turns, executes its outbox and
     /// claims attempts.
     async fn apply(&mut self, known: &mut Known) -> Result<Step> {
-        let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
+        let mut draft = Draft::from_state(known.state.clone(), self.engine.services.clock.now());
         draft.pass_time();
         for done in &self.done {
             done.note(&mut draft);
@@ -236,7 +236,7 @@ impl Drive {
     /// Executes the rest of the outbox of a closed run, and removes the run if its retention has ended.
     async fn finish_closed(&mut self, known: Known) -> Result<Next> {
         self.attempts.cancel();
-        let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
+        let mut draft = Draft::from_state(known.state.clone(), self.engine.services.clock.now());
         let outstanding = self.outstanding_effects(&known.state);
         for done in &self.done {
             done.note(&mut draft);

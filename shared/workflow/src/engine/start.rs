@@ -9,7 +9,7 @@ use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
 use super::delivery::link_of;
-use super::write::{Change, Written};
+use super::write::{Change, WriteOutcome};
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{CLAIM_CHECK_BYTES, MAX_PAYLOAD_BYTES, Payload};
@@ -136,7 +136,7 @@ impl Engine {
                 delivery: start.delivery.clone(),
                 guard: start.guard.clone(),
             };
-            if let Written::Done(states) = self.write(tenant, change).await? {
+            if let WriteOutcome::Done(states) = self.write(tenant, change).await? {
                 for state in &states {
                     self.hint_at(tenant, state, 0).await;
                 }

@@ -59,7 +59,7 @@ impl Engine {
         Arc::new(move |update| {
             let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
             Box::pin(async move {
-                let mut message = UpdateMessage::of(update)?;
+                let mut message = UpdateMessage::from_new(update)?;
                 message.shorten();
                 let update = PostedUpdate {
                     kind: message.kind,

@@ -34,7 +34,7 @@ pub(super) struct Change {
 }
 
 #[derive(Debug)]
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     /// The new states are durable.
     Done(Vec<RunState>),
     /// Another writer was faster.
@@ -46,7 +46,7 @@ pub(super) enum Written {
 impl Engine {
     /// Writes changes together or not at all. After a lost response, the stored state says whether the write
     /// happened.
-    pub(super) async fn write(&self, tenant: &Tenant, mut change: Change) -> Result<Written> {
+    pub(super) async fn write(&self, tenant: &Tenant, mut change: Change) -> Result<WriteOutcome> {
         let commit_id = self.new_commit_id();
         let told = delivery_of(&mut change.runs, change.delivery);
         let mut commit = Commit {
@@ -80,13 +80,13 @@ impl Engine {
             Committed::Stale => {
                 // The faster write may be this one: its response was lost and the request was repeated.
                 if !self.find_commit(tenant, &commit, &commit_id).await? {
-                    return Ok(Written::Stale);
+                    return Ok(WriteOutcome::Stale);
                 }
             }
-            Committed::Taken => return Ok(Written::Taken),
+            Committed::Taken => return Ok(WriteOutcome::Taken),
             Committed::Unguarded => {
                 return Err(Error::unavailable(
-                    "what a run was to begin for has changed meanwhile",
+                    "the record that this start depends on changed meanwhile",
                 ));
             }
             Committed::Done => {}
@@ -106,7 +106,7 @@ impl Engine {
             }
             states.push(draft.state);
         }
-        Ok(Written::Done(states))
+        Ok(WriteOutcome::Done(states))
     }
 
     /// Returns whether a commit with an unknown outcome happened.
@@ -119,7 +119,7 @@ impl Engine {
     }
 
     async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {
-        let messages: Result<_, _> = updates.into_iter().map(UpdateMessage::of).collect();
+        let messages: Result<_, _> = updates.into_iter().map(UpdateMessage::from_new).collect();
         let messages = messages.map_err(Error::internal)?;
         let run = (draft.state.run_id.as_str(), draft.state.started_at);
         self.numbered_updates(tenant, run, messages).await

@@ -100,7 +100,7 @@ impl TestRun {
             workflow_type: workflow_type.to_owned(),
             workflow_id: WORKFLOW_ID.to_owned(),
             program: None,
-            input: Payload::of(input),
+            input: Payload::from_value(input),
             deliveries: Vec::new(),
             taking: BTreeMap::new(),
             until: None,
@@ -162,7 +162,7 @@ impl TestRun {
 
     /// Sends a signal at a time after the start of the run. A closed run ignores it.
     pub fn signal_at(self, after: Duration, name: &str, input: &(impl Serialize + ?Sized)) -> Self {
-        match Payload::of(input) {
+        match Payload::from_value(input) {
             Ok(input) => {
                 let name = name.to_owned();
                 self.deliver(after, Delivery::Signal { name, input })

@@ -73,7 +73,7 @@ impl Context {
     /// Requests an activity, whose code may access the outside. It starts when the call is started or
     /// awaited.
     pub fn activity<T>(&self, name: &str, input: &(impl Serialize + ?Sized)) -> ActivityCall<T> {
-        ActivityCall::new(self.clone(), name, Payload::of(input))
+        ActivityCall::new(self.clone(), name, Payload::from_value(input))
     }
 
     /// Requests an activity by its typed name, so that the compiler checks input and result.
@@ -83,7 +83,7 @@ impl Context {
 
     /// Requests a child run, whose result this run can await. It starts when the call is started or awaited.
     pub fn child<T>(&self, workflow_type: &str, input: &(impl Serialize + ?Sized)) -> ChildCall<T> {
-        ChildCall::new(self.clone(), workflow_type, Payload::of(input))
+        ChildCall::new(self.clone(), workflow_type, Payload::from_value(input))
     }
 
     /// Requests a child run by its typed name, so that the compiler checks input and result.
@@ -221,7 +221,7 @@ impl Context {
 
     /// Answers queries with this name from now on. The handler shares state with the code through an `Rc`.
     pub fn answer<T: Serialize>(&self, query: &str, handler: impl Fn() -> T + 'static) {
-        let handler = Rc::new(move || Payload::of(&handler()));
+        let handler = Rc::new(move || Payload::from_value(&handler()));
         self.core.borrow_mut().queries.insert(query.to_owned(), handler);
     }
 
@@ -256,7 +256,7 @@ impl Context {
                 if !keep || self.is_replaying() {
                     return Ok(value);
                 }
-                Payload::of(&value)?
+                Payload::from_value(&value)?
             }
         };
         let value = result.read();
@@ -299,7 +299,7 @@ fn patch_marker(name: &str) -> EventKind {
 }
 
 fn continuing(input: &(impl Serialize + ?Sized), other: Option<(String, Option<String>)>) -> Failure {
-    match Payload::of(input) {
+    match Payload::from_value(input) {
         Ok(input) => {
             let mut failure = Failure::new("ContinueAsNew", "The run goes on as a new one.");
             failure.continue_as_new = Some(Box::new(NextRun { input, other }));

@@ -436,7 +436,7 @@ pub(super) fn answer(
     match (handlers.get(name), name) {
         (Some(handler), _) => Some(handler()),
         (None, "__state") => Some(Ok(Payload::null())),
-        (None, "__stack") => Some(Payload::of(&core.borrow().waiting)),
+        (None, "__stack") => Some(Payload::from_value(&core.borrow().waiting)),
         (None, _) => None,
     }
 }

@@ -39,7 +39,7 @@ impl Run {
             workflow_id: "w".to_owned(),
             run_id: "r".to_owned(),
             input: serde_json::from_str::<Value>(input)
-                .map(|input| Payload::of(&input).unwrap())
+                .map(|input| Payload::from_value(&input).unwrap())
                 .unwrap(),
             initiated_by: "user:u".to_owned(),
             ..Started::default()
@@ -90,14 +90,14 @@ impl Run {
         self.append(EventKind::ActivityTaskCompleted {
             scheduled_event_id: scheduled,
             started_event_id: 0,
-            result: Payload::of(result).unwrap(),
+            result: Payload::from_value(result).unwrap(),
         });
     }
 
     pub fn signal(&mut self, name: &str, text: &str) {
         self.append(EventKind::WorkflowExecutionSignaled {
             name: name.to_owned(),
-            input: Payload::of(text).unwrap(),
+            input: Payload::from_value(text).unwrap(),
             identity: String::new(),
         });
     }

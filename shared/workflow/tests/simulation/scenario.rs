@@ -155,7 +155,7 @@ async fn client(world: Shared, engine: Engine, number: usize, acknowledged: Ackn
         workloads::TYPES[world.pick(workloads::TYPES.len())]
     };
     let workflow_id = format!("w{number}");
-    let input = Payload::of(&serde_json::from_str::<serde_json::Value>(input).unwrap()).unwrap();
+    let input = Payload::from_value(&serde_json::from_str::<serde_json::Value>(input).unwrap()).unwrap();
     let start = StartRun::new(name, &workflow_id, input);
     while engine.start(&tenant(), &start).await.is_err() {
         world.pause().await;
@@ -224,7 +224,7 @@ async fn send(world: &Shared, engine: &Engine, workflow_id: &str, text: &str, ac
     let Some(run_id) = current(world, workflow_id) else {
         return;
     };
-    let input = Payload::of(text).unwrap();
+    let input = Payload::from_value(text).unwrap();
     if engine
         .signal(&tenant(), &run_id, "Add", &input, "client")
         .await

@@ -15,7 +15,7 @@ pub struct Item(Map<String, Value>);
 
 impl Item {
     /// Combines a record with the attributes of its key. An error if the record has no fields.
-    pub fn of<T: Serialize>(key: &Key, record: &T) -> Result<Self> {
+    pub fn from_record<T: Serialize>(key: &Key, record: &T) -> Result<Self> {
         let Value::Object(fields) = serde_json::to_value(record).map_err(Error::internal)? else {
             return Err(Error::internal("a record has no fields"));
         };

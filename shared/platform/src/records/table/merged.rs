@@ -92,7 +92,7 @@ mod tests {
         let items = sorts.iter().map(|sort| {
             let (pk, sk) = place(sort);
             let key = Key::new(format!("item-{sort}"), "x").with_index("gsi1", pk, sk);
-            Item::of(&key, &json!({ "number": sort })).unwrap()
+            Item::from_record(&key, &json!({ "number": sort })).unwrap()
         });
         let next = sorts.last().filter(|_| goes_on).map(|sort| Position {
             pk: format!("item-{sort}"),

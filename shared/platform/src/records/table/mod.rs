@@ -69,7 +69,7 @@ impl Table {
     /// Writes a record, under a condition. After a lost response the retry may be refused because of the
     /// first attempt; a transaction avoids this.
     pub async fn put<T: Serialize>(&self, key: &Key, record: &T, condition: Condition) -> Result<Written> {
-        let item = Item::of(key, record)?;
+        let item = Item::from_record(key, record)?;
         self.write(key, Action::Put(item), condition).await
     }
 

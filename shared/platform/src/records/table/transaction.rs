@@ -51,13 +51,13 @@ impl Transaction<'_> {
         record: &T,
         condition: Condition,
     ) -> Result<Self> {
-        let item = Item::of(key, record)?;
+        let item = Item::from_record(key, record)?;
         Ok(self.step(table, key, Action::Put(item), Some(condition)))
     }
 
     /// Writes a record unconditionally.
     pub fn replace<T: Serialize>(self, key: &Key, record: &T) -> Result<Self> {
-        let (table, item) = (self.table, Item::of(key, record)?);
+        let (table, item) = (self.table, Item::from_record(key, record)?);
         Ok(self.step(table, key, Action::Put(item), None))
     }
 

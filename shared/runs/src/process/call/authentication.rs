@@ -37,7 +37,7 @@ enum Given {
 
 impl Authentication {
     /// Evaluates the parts of the credentials that contain no secrets.
-    pub async fn of(
+    pub async fn evaluate(
         process: &Process,
         view: &View<'_>,
         dot: &Data,
@@ -54,7 +54,7 @@ impl Authentication {
             Credential::Secret(name) => Given::Secret(name.clone()),
             Credential::Values { username, secret } => Given::Values {
                 username: Part::optional(process, view, dot, username.as_ref()).await?,
-                secret: Part::of(process, view, dot, secret).await?,
+                secret: Part::evaluate(process, view, dot, secret).await?,
             },
         };
         Ok(Some(Self { scheme, credential }))

@@ -33,7 +33,12 @@ pub(in crate::process) struct HttpInput {
 
 impl HttpInput {
     /// Evaluates the parts of the call that contain no secrets.
-    pub async fn of(process: &Process, view: &View<'_>, call: &HttpCall, dot: &Data) -> Result<Self, Fault> {
+    pub async fn evaluate(
+        process: &Process,
+        view: &View<'_>,
+        call: &HttpCall,
+        dot: &Data,
+    ) -> Result<Self, Fault> {
         let method = process.fill(view, dot, &call.method).await?;
         let method = method
             .as_text()
@@ -44,8 +49,13 @@ impl HttpInput {
             headers: Part::optional(process, view, dot, call.headers.as_ref()).await?,
             query: Part::optional(process, view, dot, call.query.as_ref()).await?,
             body: Part::optional(process, view, dot, call.body.as_ref()).await?,
-            authentication: Authentication::of(process, view, dot, call.endpoint.authentication.as_ref())
-                .await?,
+            authentication: Authentication::evaluate(
+                process,
+                view,
+                dot,
+                call.endpoint.authentication.as_ref(),
+            )
+            .await?,
             output: call.output.into(),
             redirect: call.redirect,
         })
@@ -62,7 +72,7 @@ pub(super) async fn uri(process: &Process, view: &View<'_>, uri: &Uri, dot: &Dat
         }
         Uri::Computed(expression) => {
             let expression: Expression = expression.clone();
-            Part::of(process, view, dot, &Template::Expression(expression)).await
+            Part::evaluate(process, view, dot, &Template::Expression(expression)).await
         }
     }
 }

@@ -93,7 +93,7 @@ impl CallError {
 /// Returns the result of the activity. An output that is too large for the history becomes an error.
 pub(super) fn called(result: Result<process::Data, Ended>) -> Result<Called, Failure> {
     match result {
-        Ok(output) if Payload::of(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(
+        Ok(output) if Payload::from_value(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(
             ErrorKind::Communication,
             "The answer is too large to be kept.",
         ))),

@@ -39,7 +39,7 @@ pub(in crate::process) struct OpenApiInput {
 
 impl OpenApiInput {
     /// Evaluates the parts of the call that contain no secrets.
-    pub async fn of(
+    pub async fn evaluate(
         process: &Process,
         view: &View<'_>,
         call: &OpenApiCall,
@@ -48,11 +48,17 @@ impl OpenApiInput {
         let document = &call.document;
         Ok(Self {
             document: super::http::uri(process, view, &document.uri, dot).await?,
-            document_authentication: Authentication::of(process, view, dot, document.authentication.as_ref())
-                .await?,
+            document_authentication: Authentication::evaluate(
+                process,
+                view,
+                dot,
+                document.authentication.as_ref(),
+            )
+            .await?,
             operation_id: call.operation_id.clone(),
             parameters: Part::optional(process, view, dot, call.parameters.as_ref()).await?,
-            authentication: Authentication::of(process, view, dot, call.authentication.as_ref()).await?,
+            authentication: Authentication::evaluate(process, view, dot, call.authentication.as_ref())
+                .await?,
             output: call.output.into(),
             redirect: call.redirect,
         })

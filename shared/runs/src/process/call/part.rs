@@ -39,7 +39,7 @@ pub(in crate::process) struct SecretExpression {
 
 impl Part {
     /// Evaluates the expressions that read no secrets.
-    pub async fn of(
+    pub async fn evaluate(
         process: &Process,
         view: &View<'_>,
         dot: &Data,
@@ -52,7 +52,7 @@ impl Part {
             .collect();
         let results = process.evaluate(view, dot, &plain).await?;
         Ok(Self::filled(template, &mut results.into_iter(), &|expression| {
-            SecretExpression::of(process, view, dot, expression)
+            SecretExpression::new(process, view, dot, expression)
         }))
     }
 
@@ -64,7 +64,7 @@ impl Part {
         template: Option<&Template>,
     ) -> Result<Option<Self>, Fault> {
         match template {
-            Some(template) => Ok(Some(Self::of(process, view, dot, template).await?)),
+            Some(template) => Ok(Some(Self::evaluate(process, view, dot, template).await?)),
             None => Ok(None),
         }
     }
@@ -138,7 +138,7 @@ impl Part {
 }
 
 impl SecretExpression {
-    fn of(process: &Process, view: &View<'_>, dot: &Data, expression: &Expression) -> Self {
+    fn new(process: &Process, view: &View<'_>, dot: &Data, expression: &Expression) -> Self {
         let scope = view.scope(process, dot, &[expression]);
         let variables = scope.variables.iter();
         Self {
@@ -163,7 +163,7 @@ impl SecretExpression {
         for name in self.secrets.iter().collect::<BTreeSet<_>>() {
             secrets.push((name, secret(services, tenant, name).await?));
         }
-        let mut scope = Scope::of(data(&self.input)).with("secrets", Data::object(secrets));
+        let mut scope = Scope::new(data(&self.input)).with("secrets", Data::object(secrets));
         for (name, value) in &self.variables {
             scope = scope.with(name, data(value));
         }

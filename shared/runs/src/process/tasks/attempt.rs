@@ -16,7 +16,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
     let context = &view.frame.context;
     let began_at = context.now();
     let elapsed = || Duration::from_millis(context.now().millis_since(began_at));
-    let limits = Limits::of(process, view, catch, &input).await?;
+    let limits = Limits::evaluate(process, view, catch, &input).await?;
     let mut retries = 0;
     loop {
         let tried = match limits.of_attempt(elapsed()) {
@@ -49,7 +49,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
             context
                 .timer(pause)
                 .await
-                .map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+                .map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
             continue;
         }
         return match &catch.tasks {
@@ -67,7 +67,12 @@ struct Limits {
 }
 
 impl Limits {
-    async fn of(process: &Process, view: &View<'_>, catch: &Catch, input: &Data) -> Result<Self, Fault> {
+    async fn evaluate(
+        process: &Process,
+        view: &View<'_>,
+        catch: &Catch,
+        input: &Data,
+    ) -> Result<Self, Fault> {
         let mut limits = Self {
             attempt: None,
             total: None,

@@ -46,7 +46,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, template: &Template,
         .await;
     published.map_err(|failure| match failure.kind == ErrorKind::InvalidRequest.code() {
         true => Fault::error(Kind::Validation, failure.message, view.pointer),
-        false => Fault::of(&failure, context, view.pointer),
+        false => Fault::from_failure(&failure, context, view.pointer),
     })?;
     Ok(event.into())
 }

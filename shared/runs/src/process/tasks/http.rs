@@ -21,7 +21,7 @@ const ATTEMPT_LIMIT: Duration = Duration::from_secs(75);
 const ATTEMPTS: u32 = 5;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &HttpCall, input: Data) -> Worked {
-    let request = HttpInput::of(process, view, call, &input).await?;
+    let request = HttpInput::evaluate(process, view, call, &input).await?;
     let action = format!("calls {}", request.method.to_ascii_uppercase());
     outside::permitted(process, view, &action).await?;
     output(view, HTTP_CALL, &request).await
@@ -36,7 +36,7 @@ pub(super) async fn output<I: Serialize>(
     let context = &view.frame.context;
     let call = context.run(activity, request).start_to_close(ATTEMPT_LIMIT);
     let called = call.retry(RetryPolicy::attempts(ATTEMPTS)).await;
-    match called.map_err(|failure| Fault::of(&failure, context, view.pointer))? {
+    match called.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))? {
         Called::Output(output) => Ok(Data::from_raw(output).unwrap_or_else(|_| Data::null()).into()),
         Called::Error(error) => Err(Fault::Error(Box::new(error.at(view.pointer)))),
     }

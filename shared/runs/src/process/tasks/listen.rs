@@ -16,13 +16,13 @@ use crate::process::interpreter::{Done, Process, bounded, list, variables};
 use crate::process::listening::Hearing;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, listen: &Listen, input: Data) -> Worked {
-    let mut wanted = Wanted::of(&listen.strategy);
+    let mut wanted = Wanted::from_strategy(&listen.strategy);
     let until = match &listen.strategy {
         Strategy::Any { until, .. } => until.as_ref(),
         Strategy::One(_) | Strategy::All(_) => None,
     };
     let mut ending = match until {
-        Some(Until::Events(strategy)) => Some(Wanted::of(strategy)),
+        Some(Until::Events(strategy)) => Some(Wanted::from_strategy(strategy)),
         _ => None,
     };
     let mut reader = process.events.reader();
@@ -70,7 +70,7 @@ async fn next(process: &Process, view: &View<'_>, reader: &mut Reader) -> Result
     process.shown.waits_for(view.frame.number, Some(EVENT));
     let next = process.events.next(context, reader).await;
     process.shown.waits_for(view.frame.number, None);
-    next.map_err(|failure| Fault::of(&failure, context, view.pointer))
+    next.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))
 }
 
 fn read(event: &Data, read: Read) -> Data {
@@ -128,7 +128,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(strategy: &'a Strategy) -> Self {
+    fn from_strategy(strategy: &'a Strategy) -> Self {
         let (filters, is_all): (Vec<&EventFilter>, bool) = match strategy {
             Strategy::One(filter) => (vec![filter], false),
             Strategy::Any { filters, .. } => (filters.iter().collect(), false),

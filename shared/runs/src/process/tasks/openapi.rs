@@ -10,7 +10,7 @@ use crate::process::interpreter::Process;
 use crate::process::{OPENAPI_CALL, outside};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &OpenApiCall, input: Data) -> Worked {
-    let request = OpenApiInput::of(process, view, call, &input).await?;
+    let request = OpenApiInput::evaluate(process, view, call, &input).await?;
     let action = format!("calls the operation '{}'", call.operation_id);
     outside::permitted(process, view, &action).await?;
     http::output(view, OPENAPI_CALL, &request).await

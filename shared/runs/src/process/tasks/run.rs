@@ -39,7 +39,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, run: &RunProcess, in
         .run(FIND, &named)
         .retry(RetryPolicy::attempts(ATTEMPTS))
         .await;
-    let found = found.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+    let found = found.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
     let Some(digest) = found else {
         let detail = format!("The project has no process '{namespace}/{name}' of version '{version}'.");
         return Err(Fault::error(Kind::Configuration, detail, view.pointer));
@@ -59,7 +59,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, run: &RunProcess, in
     let child = child.parent_close_policy(ParentClosePolicy::RequestCancel);
     let result: Box<RawValue> = child
         .await
-        .map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+        .map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
     let output = match run.returns {
         true => Data::from_raw(result).unwrap_or_else(|_| Data::null()),
         false => Data::null(),

@@ -12,6 +12,6 @@ pub(super) async fn run(process: &Process, view: &View<'_>, span: &Span, input: 
     let duration = process.span(view, &input, span).await?;
     let context = &view.frame.context;
     let passed = context.timer(duration).await;
-    passed.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+    passed.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
     Ok(input.into())
 }

@@ -1,0 +1,9 @@
+//! Tests `/api/v1/audit-trail`, and the event log behind it.
+#![cfg(test)]
+
+mod aggregate;
+mod crash;
+mod export;
+mod guide;
+mod list;
+mod records;

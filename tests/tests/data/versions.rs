@@ -1,0 +1,348 @@
+//! Tests versions of a store: the history, snapshots, rollback, and queries of earlier versions.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tests::stores::inline;
+use tests::{Answer, Persona, Store, unique};
+
+async fn current(store: &Store) -> String {
+    store.detail().await["version_id"].as_str().unwrap().to_owned()
+}
+
+async fn roll_back(store: &Store, version: &str) -> Answer {
+    store
+        .post(&format!("/versions/{version}/rollback"), &json!({}))
+        .await
+}
+
+async fn snapshot(store: &Store, name: &str) -> Answer {
+    store.post("/versions", &json!({ "name": name })).await
+}
+
+async fn rows_at(store: &Store, version: &str, sql: &str) -> Value {
+    let path = format!("/versions/{version}/query");
+    let answer = store.post(&path, &json!({ "sql": sql })).await.expect_status(200);
+    assert_eq!(answer.body["version_id"], version);
+    answer.body["rows"].clone()
+}
+
+/// Creates a store with one table of the numbers 1 to 3. Also returns the version before the import.
+async fn started() -> (Store, String) {
+    let store = Store::start().await;
+    store.table("t", &["id INTEGER"]).await;
+    let before = current(&store).await;
+    let rows = json!([{ "id": 1 }, { "id": 2 }, { "id": 3 }]);
+    store.append("t", &rows).await.expect_status(200);
+    (store, before)
+}
+
+#[tokio::test]
+async fn the_history_is_listed_newest_first() {
+    let (store, _) = started().await;
+    let import = json!({ "message": "two more", "tables": {
+        "t": { "source": "inline", "data": [{ "id": 4 }, { "id": 5 }] }
+    } });
+    store.post("/import", &import).await.expect_status(200);
+    let made = store.post("/versions", &json!({ "name": "first", "message": "kept" }));
+    let made = made.await.expect_status(201);
+    let listed = store.get("/versions").await.expect_status(200);
+    assert_eq!(
+        listed.each("message"),
+        [
+            "kept",
+            "two more",
+            "Imported 3 rows into t",
+            "Created t",
+            "Created the data store"
+        ]
+    );
+    assert_eq!(listed.each("schema_version"), [2, 2, 2, 2, 1]);
+    assert_eq!(listed.each("is_snapshot"), [true, false, false, false, false]);
+    let items = listed.body.as_array().unwrap();
+    for (item, parent) in items.iter().zip(&items[1..]) {
+        assert_eq!(item["parent_version_id"], parent["id"]);
+        assert!(item["created_at"].as_str() >= parent["created_at"].as_str());
+    }
+    assert_eq!(items[0]["snapshot_name"], "first");
+    assert!(items[1].get("snapshot_name").is_none());
+    assert_eq!(items[0]["id"], made.body["id"]);
+    assert_eq!(items[0]["id"], current(&store).await);
+    assert_eq!(store.detail().await["version_count"], 5);
+
+    let two = store.get("/versions?limit=2").await.expect_status(200);
+    assert_eq!(two.body.as_array().unwrap()[..], items[..2]);
+    let named = store
+        .get("/versions?snapshots_only=true")
+        .await
+        .expect_status(200);
+    assert_eq!(named.body.as_array().unwrap()[..], items[..1]);
+    for query in [
+        "limit=0",
+        "limit=-1",
+        "limit=1001",
+        "limit=x",
+        "snapshots_only=maybe",
+    ] {
+        let refused = store.get(&format!("/versions?{query}")).await;
+        refused.expect_error(400, "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn a_listing_ends_at_fifty() {
+    let store = Store::start().await;
+    for number in 0..52 {
+        snapshot(&store, &format!("s{number}")).await.expect_status(201);
+    }
+    let listed = store.get("/versions").await;
+    assert_eq!(listed.each("id").len(), 50);
+    let all = store.get("/versions?limit=1000").await;
+    assert_eq!(all.each("id").len(), 53);
+    let named = store.get("/versions?snapshots_only=true&limit=3").await;
+    assert_eq!(named.each("snapshot_name"), ["s51", "s50", "s49"]);
+}
+
+#[tokio::test]
+async fn a_snapshot_has_a_name_of_its_own() {
+    let (store, _) = started().await;
+    store.table("empty", &["id INTEGER"]).await;
+    let made = snapshot(&store, "Before the sale").await.expect_status(201);
+    let id = made.id();
+    let location = format!("/api/v1/data/{}/versions/{id}", store.id);
+    assert!(made.header("location").ends_with(&location), "{:?}", made.headers);
+    let mut body = made.body.clone();
+    for field in ["id", "created_at", "created_by", "parent_version_id"] {
+        assert!(body.as_object_mut().unwrap().remove(field).is_some(), "{field}");
+    }
+    let expected = json!({
+        "message": "Snapshot 'Before the sale'",
+        "schema_version": 3,
+        "is_snapshot": true,
+        "snapshot_name": "Before the sale",
+        "store_id": store.id,
+        "tables": { "t": { "row_count": 3 }, "empty": { "row_count": 0 } }
+    });
+    assert_eq!(body, expected);
+    for taken in ["Before the sale", "BEFORE the SALE"] {
+        let refused = snapshot(&store, taken).await.expect_error(409, "conflict");
+        assert!(refused.message().contains(taken), "{}", refused.message());
+    }
+    // One content may have several names, and another store may use the same names.
+    let second = snapshot(&store, "again").await.expect_status(201);
+    assert_eq!(second.body["tables"], made.body["tables"]);
+    let (token, name) = (&store.token, json!({ "name": unique("other") }));
+    let other = store.service.post(token, "/data", &name).await.id();
+    let path = format!("/data/{other}/versions");
+    let taken_elsewhere = json!({ "name": "again" });
+    let made = store.service.post(token, &path, &taken_elsewhere).await;
+    made.expect_status(201);
+
+    store.append("t", &json!([{ "id": 9 }])).await.expect_status(200);
+    let sum = "SELECT sum(id) FROM t";
+    assert_eq!(rows_at(&store, &id, sum).await, json!([[6]]));
+    assert_eq!(rows_at(&store, &second.id(), sum).await, json!([[6]]));
+    assert_eq!(store.rows(sum).await, json!([[15]]));
+    for body in [
+        json!({}),
+        json!({ "name": "" }),
+        json!({ "name": " " }),
+        json!({ "name": "x".repeat(201) }),
+        json!({ "name": "a\u{0}" }),
+        json!({ "name": 1 }),
+        json!({ "name": "long", "message": "x".repeat(2_001) }),
+    ] {
+        let refused = store.post("/versions", &body).await;
+        refused.expect_error(400, "invalid_request");
+    }
+    let odd = "#\u{1F600} İ/../%00";
+    let made = snapshot(&store, odd).await.expect_status(201);
+    assert_eq!(made.body["snapshot_name"], odd);
+    snapshot(&store, odd).await.expect_error(409, "conflict");
+}
+
+#[tokio::test]
+async fn a_rollback_is_a_new_version_with_the_old_content() {
+    let (store, before) = started().await;
+    let first = current(&store).await;
+    let replace = json!({ "mode": "replace", "tables": {
+        "t": { "source": "inline", "data": [{ "id": 100 }] }
+    } });
+    store.post("/import", &replace).await.expect_status(200);
+    let replaced = current(&store).await;
+    let back = roll_back(&store, &first).await.expect_status(200);
+    assert_eq!(back.body["total_rows"], 3);
+    assert_eq!(back.body["schema_version"], 2, "the schema is the same");
+    assert_eq!(back.body["version_count"], 5);
+    assert_eq!(back.body["schema"]["tables"][0]["row_count"], 3);
+    let now = back.body["version_id"].as_str().unwrap().to_owned();
+    assert!(![&first, &replaced].contains(&&now));
+    assert_eq!(current(&store).await, now);
+    let list = "SELECT id FROM t ORDER BY id";
+    assert_eq!(store.rows(list).await, json!([[1], [2], [3]]));
+    // The rollback removes no version, and later changes continue from it.
+    assert_eq!(rows_at(&store, &replaced, list).await, json!([[100]]));
+    store.append("t", &json!([{ "id": 4 }])).await.expect_status(200);
+    assert_eq!(store.rows(list).await, json!([[1], [2], [3], [4]]));
+    assert_eq!(rows_at(&store, &now, list).await, json!([[1], [2], [3]]));
+    assert_eq!(rows_at(&store, &before, list).await, json!([]));
+    // Roll forward again, and roll back to the current version itself.
+    roll_back(&store, &replaced).await.expect_status(200);
+    assert_eq!(store.rows(list).await, json!([[100]]));
+    let itself = current(&store).await;
+    roll_back(&store, &itself).await.expect_status(200);
+    assert_eq!(store.rows(list).await, json!([[100]]));
+    let listed = store.get("/versions").await;
+    assert_eq!(listed.body[0]["message"], format!("Rolled back to {itself}"));
+    assert_eq!(listed.each("id").len(), 8);
+}
+
+#[tokio::test]
+async fn a_rollback_takes_the_schema_with_it() {
+    let store = Store::start().await;
+    let empty = current(&store).await;
+    store.table("t", &["a INTEGER", "b STRING"]).await;
+    let rows = json!([{ "a": 1, "b": "old" }]);
+    store.append("t", &rows).await.expect_status(200);
+    let old = current(&store).await;
+    let back = roll_back(&store, &empty).await.expect_status(200);
+    assert_eq!(back.body["schema_version"], 3);
+    assert_eq!(back.body["schema"]["tables"], json!([]));
+    let gone = store.query("SELECT * FROM t", &json!({})).await;
+    gone.expect_error(400, "invalid_request");
+    store.get("/tables/t").await.expect_error(404, "not_found");
+    // A new table of that name contains nothing of the old one.
+    store.table("T", &["b INTEGER", "c INTEGER", "d STRING"]).await;
+    assert_eq!(store.rows("SELECT * FROM t").await, json!([]));
+    store.append("t", &json!([{ "b": 7 }])).await.expect_status(200);
+    assert_eq!(store.rows("SELECT * FROM t").await, json!([[7, null, null]]));
+    let new = current(&store).await;
+    let back = roll_back(&store, &old).await.expect_status(200);
+    assert_eq!(back.body["schema_version"], 5);
+    assert_eq!(store.rows("SELECT * FROM t").await, json!([[1, "old"]]));
+    roll_back(&store, &new).await.expect_status(200);
+    assert_eq!(store.rows("SELECT * FROM t").await, json!([[7, null, null]]));
+    assert_eq!(store.detail().await["schema_version"], 6);
+    assert_eq!(rows_at(&store, &old, "FROM t").await, json!([[1, "old"]]));
+}
+
+#[tokio::test]
+async fn what_is_no_version_of_this_store_is_missing() {
+    let (store, _) = started().await;
+    let token = &store.token;
+    let name = json!({ "name": unique("other") });
+    let other = store.service.post(token, "/data", &name).await.body;
+    let elsewhere = other["version_id"].as_str().unwrap();
+    for version in [elsewhere, "nothing", &"x".repeat(200)] {
+        roll_back(&store, version).await.expect_error(404, "not_found");
+        let asked = store.post(
+            &format!("/versions/{version}/query"),
+            &json!({ "sql": "SELECT 1" }),
+        );
+        asked.await.expect_error(404, "not_found");
+        let download = store.get(&format!("/download?version_id={version}")).await;
+        download.expect_error(404, "not_found");
+    }
+    let mine = current(&store).await;
+    let stranger = store.scope.token(Persona::OtherProject);
+    let path = store.path(&format!("/versions/{mine}/query"));
+    let asked = store
+        .service
+        .post(&stranger, &path, &json!({ "sql": "SELECT 1" }));
+    asked.await.expect_error(404, "not_found");
+    // Query the version first, so that every cache holds it.
+    rows_at(&store, &mine, "SELECT 1").await;
+    let id = other["id"].as_str().unwrap();
+    let path = format!("/data/{id}/versions/{mine}/query");
+    let asked = store.service.post(token, &path, &json!({ "sql": "SELECT 1" }));
+    asked.await.expect_error(404, "not_found");
+    store
+        .service
+        .delete(token, &store.path(""))
+        .await
+        .expect_status(200);
+    store.get("/versions").await.expect_error(404, "not_found");
+    snapshot(&store, "late").await.expect_error(404, "not_found");
+    roll_back(&store, &mine).await.expect_error(404, "not_found");
+    let asked = store.post(&format!("/versions/{mine}/query"), &json!({ "sql": "SELECT 1" }));
+    asked.await.expect_error(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_reader_reads_versions_and_makes_none() {
+    let (store, _) = started().await;
+    let reader = store.scope.token(Persona::Reader);
+    let version = current(&store).await;
+    let path = |rest: &str| store.path(rest);
+    let query = json!({ "sql": "SELECT count(*) FROM t" });
+    let at = path(&format!("/versions/{version}/query"));
+    store
+        .service
+        .get(&reader, &path("/versions"))
+        .await
+        .expect_status(200);
+    store.service.post(&reader, &at, &query).await.expect_status(200);
+    let name = json!({ "name": "x" });
+    let refused = store.service.post(&reader, &path("/versions"), &name).await;
+    refused.expect_error(403, "forbidden");
+    let back = path(&format!("/versions/{version}/rollback"));
+    let refused = store.service.post(&reader, &back, &json!({})).await;
+    refused.expect_error(403, "forbidden");
+}
+
+/// Returns all files below a folder whose path contains `part`, with their sizes.
+fn files(folder: &Path, part: &str) -> BTreeSet<(PathBuf, u64)> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path, part));
+        } else if path.to_string_lossy().contains(part) {
+            found.insert((path, entry.metadata().map_or(0, |data| data.len())));
+        }
+    }
+    found
+}
+
+/// A snapshot and a rollback write one manifest each, whatever the size of the store.
+#[tokio::test]
+async fn snapshot_and_rollback_write_no_data() {
+    let Some(store) = Store::start_local().await else {
+        return;
+    };
+    store.table("t", &["id INTEGER", "text STRING"]).await;
+    let objects = store.service.data_dir().join("objects");
+    let mut written = Vec::new();
+    for rows in [1, 20_000] {
+        let mut csv = "id,text\n".to_owned();
+        csv.extend((0..rows).map(|id| format!("{id},row {id} of many\n")));
+        store.append_csv("t", csv.as_bytes()).await.expect_status(200);
+        let version = current(&store).await;
+        let segments = files(&objects, ".parquet");
+        let before = files(&objects, "/stores/");
+        snapshot(&store, &format!("of {rows}")).await.expect_status(201);
+        roll_back(&store, &version).await.expect_status(200);
+        assert_eq!(files(&objects, ".parquet"), segments);
+        let after = files(&objects, "/stores/");
+        written.push(after.difference(&before).map(|(_, bytes)| bytes).sum::<u64>());
+    }
+    // The second time, the manifest names one more segment.
+    assert!(written[1] < written[0] + 2_000, "{written:?}");
+    let checked = store.service.operator().json(&["check"]);
+    assert_eq!(checked["findings"], json!([]));
+}
+
+#[tokio::test]
+async fn a_repeated_snapshot_at_once_is_made_once() {
+    let (store, _) = started().await;
+    let many = (0..8).map(|_| snapshot(&store, "the one"));
+    let answers = futures::future::join_all(many).await;
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
+    let named = store.get("/versions?snapshots_only=true").await;
+    assert_eq!(named.each("snapshot_name"), ["the one"]);
+    let body = inline("t", &json!([{ "id": 4 }]));
+    store.post("/import", &body).await.expect_status(200);
+}

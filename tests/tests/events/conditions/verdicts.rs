@@ -1,0 +1,228 @@
+//! Tests semantic conditions: a model decides whether an event is delivered.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tests::Events;
+use tests::judged::{Judged, condition, plain, subscribe};
+use tests::model::{ModelServer, Said};
+use tokio::sync::Notify;
+
+const EVALUATORS: [&str; 2] = ["interaction", "agent"];
+const MODES: [&str; 2] = ["enforce", "shadow"];
+const RULES: [&str; 2] = ["fail_closed", "fail_open"];
+
+#[tokio::test]
+async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    let long = "r".repeat(3_000);
+    for evaluator in EVALUATORS {
+        for mode in MODES {
+            for matched in [true, false] {
+                let rationale = long.clone();
+                world.model.answers(move |_| Said::verdict(matched, &rationale));
+                let action = format!("{evaluator}-{mode}-{matched}");
+                world
+                    .subscribe(&action, condition(evaluator, mode, "fail_closed"))
+                    .await;
+                let is_sent = matched || mode == "shadow";
+                let status = if is_sent { "succeeded" } else { "cancelled" };
+                let delivery = world.delivered(&action, status).await;
+                let evaluation = json!({
+                    "status": if matched { "matched" } else { "not_matched" }, "mode": mode, "evaluator_type": evaluator,
+                    "matched": matched, "rationale": "r".repeat(2_000),
+                });
+                assert_eq!(delivery["semantic_evaluation"], evaluation);
+                let sent = world.events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(sent.len(), usize::from(is_sent), "{action}");
+                let reason = if is_sent {
+                    Value::Null
+                } else {
+                    json!("semantic_condition")
+                };
+                assert_eq!(delivery["last_error"], reason, "{action}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_rule_decides_where_a_model_answers_nonsense_or_is_away() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    for (name, said, told) in [
+        ("nonsense", Said::Text("It may be.".to_owned()), "schema"),
+        ("refused", Said::Status(400), "status 400"),
+        ("throttled", Said::Throttled(600), "status 429"),
+    ] {
+        world.model.answers(move |_| said.clone());
+        let mut sent = Vec::new();
+        for evaluator in EVALUATORS {
+            for mode in MODES {
+                for rule in RULES {
+                    let action = format!("{name}-{evaluator}-{mode}-{rule}");
+                    world.subscribe(&action, condition(evaluator, mode, rule)).await;
+                    let event = world.send(&json!({ "action": action })).await;
+                    sent.push((action, event, mode, rule));
+                }
+            }
+        }
+        for (action, event, mode, rule) in sent {
+            let stops = mode == "enforce" && rule == "fail_closed";
+            let status = if stops { "failed" } else { "succeeded" };
+            let delivery = world.events.delivery_of(&event, &[status]).await;
+            let evaluation = &delivery["semantic_evaluation"];
+            assert_eq!(evaluation["status"], "error", "{action}");
+            assert_eq!(evaluation["matched"], Value::Null, "{action}");
+            let error = evaluation["error"].as_str().unwrap();
+            assert!(error.contains(told), "{action}: {error}");
+            if stops {
+                assert_eq!(delivery["last_error"], error, "{action}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again() {
+    let Some(mut events) = Events::start_local().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    for evaluator in EVALUATORS {
+        for mode in MODES {
+            for rule in RULES {
+                let action = format!("{evaluator}-{mode}-{rule}");
+                subscribe(&events, &action, condition(evaluator, mode, rule)).await;
+                let event = events.event(&channel, &json!({ "action": action })).await;
+                let stops = mode == "enforce" && rule == "fail_closed";
+                let status = if stops { "failed" } else { "succeeded" };
+                let delivery = events.delivery_of(&event, &[status]).await;
+                let error = delivery["semantic_evaluation"]["error"].as_str().unwrap();
+                assert!(error.contains("No language model is configured."), "{error}");
+                let sent = events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(sent.len(), usize::from(!stops), "{action}");
+            }
+        }
+    }
+    let event = events
+        .event(&channel, &json!({ "action": "interaction-enforce-fail_closed" }))
+        .await;
+    let failed = events.delivery_of(&event, &["failed"]).await;
+    let id = failed["id"].as_str().unwrap();
+    let model = ModelServer::start().await;
+    model.answers(|_| Said::verdict(true, "It is."));
+    events.service.restart_with(&model.variables());
+    events.scope.ops(&["delivery", "retry", id]).expect_success();
+    let delivery = events.delivery_of(&event, &["succeeded"]).await;
+    assert_eq!(delivery["id"], failed["id"]);
+    assert_eq!(delivery["semantic_evaluation"]["status"], "matched");
+    assert_eq!(delivery["semantic_evaluation"]["error"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_verdict_is_not_asked_for_again() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    world.model.answers(|_| Said::verdict(false, "It is not."));
+    world.subscribe("kept", plain()).await;
+    let delivery = world.delivered("kept", "cancelled").await;
+    // A redrive is only for deliveries that a disabled subscription cancelled.
+    let redrive = ["delivery", "redrive", "--status", "cancelled"];
+    let refused = world.events.scope.ops(&redrive);
+    assert!(
+        refused.stdout.contains("does not meet the semantic condition"),
+        "{refused:?}"
+    );
+    assert!(world.events.receiver.received().is_empty());
+    world.retry(&delivery).expect_success();
+    let event = delivery["event_id"].as_str().unwrap();
+    let delivery = world.events.delivery_of(event, &["succeeded"]).await;
+    assert_eq!(delivery["semantic_evaluation"]["status"], "not_matched");
+    assert_eq!(world.model.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_for_a_moment_is_asked_again() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    world.model.answers(|asked| match asked.number {
+        1 => Said::Status(500),
+        2 => Said::Throttled(0),
+        // Longer than a call waits, so the next attempt comes on its own.
+        3 => Said::Throttled(600),
+        _ => Said::verdict(true, "It is."),
+    });
+    world.subscribe("again", plain()).await;
+    let delivery = world.delivered("again", "succeeded").await;
+    assert_eq!(delivery["semantic_evaluation"]["matched"], true);
+    assert_eq!(delivery["attempt_count"], 1);
+    assert_eq!(world.model.asked().len(), 4);
+}
+
+#[tokio::test]
+async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    let gate = Arc::new(Notify::new());
+    let held = Arc::clone(&gate);
+    world.model.answers(move |asked| match asked.user() {
+        text if text.contains("hangs") => Said::Hangs,
+        text if text.contains("slow") => {
+            Said::Held(Arc::clone(&held), Box::new(Said::verdict(true, "It is.")))
+        }
+        _ => Said::verdict(true, "It is."),
+    });
+    world.subscribe("held", plain()).await;
+    let sent = |text: &str| json!({ "action": "held", "text": text });
+    let slow = world.send(&sent("slow")).await;
+    let hanging = world.send(&sent("hangs")).await;
+    world.model.asked_times(2).await;
+    for event in [&slow, &hanging] {
+        let delivery = world.events.delivery_of(event, &["evaluating"]).await;
+        assert_eq!(delivery["semantic_evaluation"], Value::Null);
+        assert_eq!(delivery["attempt_count"], 0);
+        let refused = world.retry(&delivery).expect_refusal();
+        assert!(refused.stderr.contains("is being evaluated"), "{refused:?}");
+        let found = world
+            .events
+            .deliveries(&json!({ "event_id": event, "status": ["evaluating"] }))
+            .await;
+        assert_eq!(found.len(), 1);
+    }
+    let quick = world.send(&sent("quick")).await;
+    world.events.delivery_of(&quick, &["succeeded"]).await;
+    gate.notify_one();
+    world.events.delivery_of(&slow, &["succeeded"]).await;
+    let hung = world.events.delivery_of(&hanging, &["evaluating"]).await;
+    let cancel = ["delivery", "cancel", hung["id"].as_str().unwrap()];
+    world.events.scope.ops(&cancel).expect_success();
+    world.events.delivery_of(&hanging, &["cancelled"]).await;
+    assert_eq!(world.events.receiver.received_at("/held").len(), 2);
+}
+
+#[tokio::test]
+async fn an_evaluation_survives_the_end_of_the_process() {
+    let Some(mut world) = Judged::start().await else {
+        return;
+    };
+    world.model.answers(|asked| match asked.number {
+        1 => Said::Hangs,
+        _ => Said::verdict(true, "It is."),
+    });
+    world.subscribe("killed", plain()).await;
+    let event = world.send(&json!({ "action": "killed" })).await;
+    world.model.asked_times(1).await;
+    world.events.delivery_of(&event, &["evaluating"]).await;
+    world.events.service.restart();
+    let delivery = world.events.delivery_of(&event, &["succeeded"]).await;
+    assert_eq!(delivery["semantic_evaluation"]["matched"], true);
+    assert_eq!(world.events.receiver.received_at("/killed").len(), 1);
+    world.events.scope.ops(&["check"]).expect_success();
+}

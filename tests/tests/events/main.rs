@@ -1,0 +1,28 @@
+//! Tests `/api/v1/events` and `/ingest`: channels, subscriptions, matching and delivery.
+#![cfg(test)]
+
+mod channels;
+mod chaos;
+mod conditions {
+    mod evaluators;
+    mod verdicts;
+}
+mod delivery;
+mod document_processed;
+mod hostile;
+mod https;
+mod ingest;
+mod matching;
+mod peers;
+mod search;
+mod subscriptions;
+mod targets {
+    mod agents;
+    mod templates;
+    mod workflows;
+}
+mod tenants;
+mod webhooks {
+    mod examples;
+    mod guide;
+}

@@ -1,0 +1,135 @@
+//! Tests against third-party code: its verifiers with our deliveries, and its payloads and signatures with
+//! our ingest.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use flate2::read::GzDecoder;
+use futures::stream::{self, StreamExt as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sha2::Sha256;
+use tests::{Events, Method, tools_python};
+
+#[tokio::test]
+async fn the_verifiers_of_others_accept_what_is_sent_and_nothing_else() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let mut body = events.webhook_body("/signed");
+    body["target"]["signing_mode"] = json!("signed");
+    let subscription = events.subscribe(&body).await;
+    let channel = events.plain_channel().await;
+    events
+        .event(&channel, &json!({ "text": "Grüße, 世界 — \u{1f600}" }))
+        .await;
+    let received = events.received("/signed", 1).await;
+    let given = json!({ "secret": subscription["signing_secret"], "headers": received[0].headers, "body": received[0].body });
+    let mut verifier = Command::new(tools_python())
+        .arg("peers/webhooks/verify.py")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    verifier
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(given.to_string().as_bytes())
+        .unwrap();
+    let output = verifier.wait_with_output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    insta::assert_json_snapshot!(said, @r#"{
+  "standard": true,
+  "standard, another byte": false,
+  "standard, another id": false,
+  "standard, another time": false,
+  "standard, too old": false,
+  "stripe": true,
+  "stripe, another byte": false,
+  "stripe, another id": false,
+  "stripe, another secret": false,
+  "stripe, another time": false,
+  "stripe, too old": false
+}"#);
+}
+
+/// Payload from `@octokit/webhooks-examples`.
+#[derive(Deserialize)]
+struct Example {
+    event: String,
+    payload: Box<RawValue>,
+}
+
+#[tokio::test]
+async fn the_payloads_of_github_arrive_as_they_were_sent() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open("data/octokit-webhooks.json.gz").unwrap();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let examples: Vec<Example> = serde_json::from_str(&text).unwrap();
+    assert_eq!(examples.len(), 329);
+
+    events.webhook("/github").await;
+    let channel = events
+        .channel(&json!({
+            "name": "GitHub", "source": "github", "default_action": "none", "default_resource_type": "repository",
+            "transform": { "resource_id_path": "repository.full_name", "static_details": { "host": "github.com" } },
+            "signature": { "header": "x-hub-signature-256", "prefix": "sha256=" },
+        }))
+        .await;
+    let posts = examples.iter().map(|example| {
+        let body = example.payload.get().as_bytes().to_vec();
+        let mut mac = Hmac::<Sha256>::new_from_slice(channel.secret().as_bytes()).unwrap();
+        mac.update(&body);
+        let signature = format!("sha256={}", hex::encode(mac.finalize().into_bytes()));
+        let request = events
+            .request(Method::POST, &channel.url)
+            .header("x-hub-signature-256", &signature);
+        // In the form that GitHub sends.
+        let request = request
+            .header("content-type", "application/json")
+            .header("x-github-event", &example.event);
+        async {
+            request.body(body).await.expect_status(202).body["event_id"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        }
+    });
+    let posts: Vec<_> = posts.collect();
+    let ids: Vec<String> = stream::iter(posts).buffered(16).collect().await;
+    let received = events.received("/github", ids.len()).await;
+    for (id, example) in ids.iter().zip(&examples) {
+        let one = received
+            .iter()
+            .find(|received| received.header("x-service-event-id") == id)
+            .unwrap();
+        let payload = format!(
+            r#""payload":{}}},"meters":[]}},"delivery""#,
+            example.payload.get()
+        );
+        assert!(
+            one.body.contains(&payload),
+            "{} is not as it was sent: {}",
+            example.event,
+            one.body
+        );
+        let (event, sent) = (
+            &one.json()["event"],
+            serde_json::from_str::<Value>(example.payload.get()).unwrap(),
+        );
+        let action = sent["action"].as_str().unwrap_or("none");
+        assert_eq!(
+            (&event["action"], &event["details"]["host"]),
+            (&json!(action), &json!("github.com"))
+        );
+        let repository = sent["repository"]["full_name"].as_str().unwrap_or(id);
+        assert_eq!(event["resource_id"], repository, "{}", example.event);
+    }
+    assert_eq!(received.len(), ids.len(), "something came twice");
+}

@@ -1,0 +1,14 @@
+//! Tests rules that hold for every path of the API.
+#![cfg(test)]
+
+mod authentication;
+mod clients;
+mod contract;
+mod descriptions;
+mod examples;
+mod fuzz;
+mod http;
+mod ids;
+mod list_pages;
+mod reference;
+mod robustness;

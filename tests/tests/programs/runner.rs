@@ -1,0 +1,307 @@
+//! Tests the local runner as a program: what it refuses, how it ends, and what survives its end.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tests::samples::prompt;
+use tests::{Client, Finished, Persona, Service, run, unique};
+use tokio::sync::mpsc;
+
+/// Starts a runner that must refuse with one line.
+#[track_caller]
+fn refusal(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let refused = run("millrace", arguments, variables).expect_refusal();
+    one_sentence(&refused);
+    refused.stderr
+}
+
+#[track_caller]
+fn one_sentence(refused: &Finished) {
+    let text = refused.stderr.trim();
+    assert_eq!(text.lines().count(), 1, "not one sentence: {refused:?}");
+    assert!(text.ends_with('.'), "not a sentence: {refused:?}");
+    assert_eq!(refused.stdout, "", "it says that it is ready: {refused:?}");
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_taken_port_is_refused() {
+    if tests::is_elsewhere() {
+        return;
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = text(&folder.path().join("data"));
+    for said in [
+        refusal(&["--port", &port, "--data-dir", &data_dir], &[]),
+        refusal(&[], &[("PORT", &port), ("DATA_DIR", &data_dir)]),
+    ] {
+        assert!(said.contains(&port), "{said}");
+        assert!(said.contains("PORT"), "it does not say what to do: {said}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_one_is_refused() {
+    if tests::is_elsewhere() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "text").unwrap();
+    for path in [file.clone(), file.join("below"), file.join("far/below")] {
+        let said = refusal(&["--port", "0", "--data-dir", &text(&path)], &[]);
+        assert!(said.contains(&text(&path)), "{said}");
+        assert!(said.contains("DATA_DIR"), "it does not say what to do: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_newer_or_damaged_format_is_refused_and_left_alone() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let file = service.data_dir().join("format.json");
+    let data_dir = text(&service.data_dir());
+    let whole: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    service.process().kill();
+    let newer = whole["format"].as_u64().unwrap() + 1;
+    for (content, said) in [
+        (json!({ "format": newer }).to_string(), "newer"),
+        (json!({ "format": newer, "more": [] }).to_string(), "newer"),
+        ("nonsense".to_owned(), "format.json"),
+        (String::new(), "format.json"),
+        ("{}".to_owned(), "format.json"),
+        (r#"{"format":"one"}"#.to_owned(), "format.json"),
+    ] {
+        std::fs::write(&file, &content).unwrap();
+        let refused = refusal(&["--port", "0", "--data-dir", &data_dir], &[]);
+        assert!(refused.contains(said), "{content}: {refused}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+        let checked = service.operator().run(&["check"]).expect_refusal();
+        assert!(checked.stderr.contains(said), "{content}: {checked:?}");
+    }
+    std::fs::write(&file, whole.to_string()).unwrap();
+    service.restart();
+}
+
+#[tokio::test]
+async fn a_second_runner_on_the_same_directory_is_refused() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let token = service.scope().token(Persona::Developer);
+    let said = refusal(&["--port", "0", "--data-dir", &text(&service.data_dir())], &[]);
+    assert!(said.contains("Another process"), "{said}");
+    service
+        .post(&token, "/prompts", &prompt("Undisturbed"))
+        .await
+        .expect_status(201);
+    service.operator().run(&["check"]).expect_success();
+}
+
+#[test]
+fn bad_arguments_and_variables_are_refused_by_name() {
+    if tests::is_elsewhere() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = text(&folder.path().join("data"));
+    for (arguments, named) in [
+        (&["--port", "many"][..], "many"),
+        (&["--port", "65536"], "65536"),
+        (&["--prot", "0"], "--prot"),
+        (&["serve"], "serve"),
+    ] {
+        let refused = run("millrace", arguments, &[("DATA_DIR", &data_dir)]).expect_refusal();
+        assert!(refused.stderr.contains(named), "{refused:?}");
+    }
+    let said = refusal(
+        &["--port", "0", "--data-dir", &data_dir],
+        &[("MILLRACE_COLOUR", "red")],
+    );
+    assert!(said.contains("MILLRACE_COLOUR"), "{said}");
+    let help = run("millrace", &["--help"], &[]).expect_success();
+    for option in ["--port", "--data-dir", "PORT", "DATA_DIR"] {
+        assert!(help.stdout.contains(option), "{}", help.stdout);
+    }
+    run("millrace", &["--version"], &[]).expect_success();
+}
+
+#[tokio::test]
+async fn the_token_that_it_prints_works() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let token = service.process().token().to_owned();
+    service
+        .post(&token, "/prompts", &prompt("First"))
+        .await
+        .expect_status(201);
+    service.get(&token, "/audit-trail").await.expect_status(200);
+}
+
+#[tokio::test]
+async fn it_ends_when_it_is_asked_to() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let token = service.scope().token(Persona::Developer);
+    // The open connection must not delay the end.
+    let created = service
+        .post(&token, "/prompts", &prompt("Kept"))
+        .await
+        .expect_status(201);
+    assert_eq!(service.process().stop(), Some(0), "{}", service.log());
+    service.restart();
+    let read = service
+        .get(&token, &format!("/prompts/{}", created.id()))
+        .await
+        .expect_status(200);
+    assert_eq!(read.body, created.body);
+}
+
+#[tokio::test]
+async fn the_operator_command_works_before_during_and_after() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let scope = service.scope();
+    let token = scope.token(Persona::Developer);
+    let id = service.post(&token, "/prompts", &prompt("Kept")).await.id();
+    service.operator().run(&["check"]).expect_success();
+    service.process().kill();
+    // The remains of a killed runner must not mislead the command.
+    service.operator().run(&["check"]).expect_success();
+    scope.ops(&["prompt", "publish", &id]).expect_success();
+    service.restart();
+    let read = service
+        .get(&token, &format!("/prompts/{id}"))
+        .await
+        .expect_status(200);
+    assert_eq!(read.body["status"], "published");
+    service.operator().run(&["check"]).expect_success();
+}
+
+/// Change that the service confirmed.
+enum Promise {
+    Created { id: String, name: String },
+    Updated { version: u64 },
+}
+
+/// Writes until the service is gone, and reports each confirmed change.
+async fn write_on(
+    client: Client,
+    token: String,
+    shared: Option<String>,
+    promises: mpsc::UnboundedSender<Promise>,
+) {
+    loop {
+        let name = unique("burst");
+        let request = match &shared {
+            Some(path) => client.put(&token, path, &json!({ "name": name })),
+            None => client.post(&token, "/prompts", &prompt(&name)),
+        };
+        let Ok(answer) = request.send().await else { return };
+        let promise = match answer.status {
+            200 => Promise::Updated {
+                version: answer.body["version"].as_u64().unwrap(),
+            },
+            201 => Promise::Created {
+                id: answer.id(),
+                name,
+            },
+            status => panic!("{status}: {}", answer.text()),
+        };
+        if promises.send(promise).is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_promised_survives_kill_9() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let scope = service.scope();
+    let token = scope.token(Persona::Developer);
+    let shared = service.post(&token, "/prompts", &prompt("Shared")).await.id();
+    let path = format!("/prompts/{shared}");
+    let (mut created, mut newest) = (Vec::new(), 1);
+    for round in 1..=3 {
+        let (sender, mut promises) = mpsc::unbounded_channel();
+        for writer in 0..8 {
+            let shared = (writer < 2).then(|| path.clone());
+            tokio::spawn(write_on(
+                Client::clone(&service),
+                token.clone(),
+                shared,
+                sender.clone(),
+            ));
+        }
+        drop(sender);
+        let mut kept = 0;
+        // Every writer stops when the service is gone; then the channel closes.
+        while let Some(promise) = promises.recv().await {
+            match promise {
+                Promise::Created { id, name } => created.push((id, name)),
+                Promise::Updated { version } => newest = newest.max(version),
+            }
+            kept += 1;
+            if kept == 40 {
+                service.process().kill();
+            }
+        }
+        service.restart();
+        for (id, name) in &created {
+            let read = service.get(&token, &format!("/prompts/{id}")).await;
+            assert_eq!(
+                read.expect_status(200).body["name"],
+                name.as_str(),
+                "round {round}"
+            );
+        }
+        let current = service.get(&token, &path).await.expect_status(200).body["version"]
+            .as_u64()
+            .unwrap();
+        assert!(
+            current >= newest,
+            "round {round}: version {newest} was promised, {current} is there"
+        );
+        let versions = service
+            .get(&token, &format!("{path}/versions"))
+            .await
+            .expect_status(200);
+        assert_eq!(versions.each("version"), (1..=current).rev().collect::<Vec<_>>());
+        service.operator().run(&["check"]).expect_success();
+    }
+    assert!(created.len() >= 3, "hardly anything was created");
+    // The audit record is written before the answer is sent.
+    let mut recorded = BTreeSet::new();
+    loop {
+        let query = format!("/audit-trail?actions=create&limit=200&offset={}", recorded.len());
+        let page = service.get(&token, &query).await.expect_status(200);
+        let events = page.body["events"].as_array().unwrap();
+        recorded.extend(
+            events
+                .iter()
+                .map(|event| event["resource_id"].as_str().unwrap().to_owned()),
+        );
+        if page.body["hasNext"] == false {
+            break;
+        }
+    }
+    for (id, _) in &created {
+        assert!(
+            recorded.contains(id),
+            "the creation of {id} is not in the audit trail"
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests the repository itself: its documents, and rules about its code.
+#![cfg(test)]
+
+mod documents;
+mod lambda_emulator;
+mod layering;
+mod tour;

@@ -1,0 +1,70 @@
+//! Tests that the commands of `docs/tour.md` and of the README print what these show. `TOUR_WRITE=1` writes
+//! the outputs of the tour anew.
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+use tests::Service;
+use tests::stand_in::StandIn;
+use tests::tour::{PAGE, Place, README, Step, comparable, is_to_be_written, outputs, steps, with_outputs};
+
+#[tokio::test]
+async fn every_command_prints_what_the_page_shows() {
+    let model = StandIn::start();
+    let mut variables = model.variables().to_vec();
+    variables.push(("MILLRACE_LOCAL_TARGETS", "true"));
+    let page = fs::read_to_string(PAGE).unwrap();
+    let steps = steps(&page);
+    assert!(
+        steps.len() > 10,
+        "the page has only {} blocks of commands",
+        steps.len()
+    );
+    let Some(printed) = run(&steps, &variables).await else {
+        return;
+    };
+    if is_to_be_written() {
+        fs::write(PAGE, with_outputs(&page, &steps, &printed)).unwrap();
+        return;
+    }
+    compare(&steps, &printed);
+}
+
+#[tokio::test]
+async fn the_readme_prints_what_it_shows() {
+    let mut steps = steps(&fs::read_to_string(README).unwrap());
+    steps.retain(|step| step.commands.contains("make -s env"));
+    assert_eq!(steps.len(), 1);
+    if let Some(printed) = run(&steps, &[]).await {
+        compare(&steps, &printed);
+    }
+}
+
+async fn run(steps: &[Step], variables: &[(&str, &str)]) -> Option<Vec<String>> {
+    for program in ["bash", "curl", "jq", "openssl"] {
+        if Command::new(program).arg("--version").output().is_err() {
+            println!("skipped: {program} is not installed");
+            return None;
+        }
+    }
+    let service = Service::start_local_with(variables).await?;
+    let free = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?;
+    Some(outputs(
+        steps,
+        &Place {
+            data_dir: &service.data_dir(),
+            folder: service.folder(),
+            receiver_port: free.port(),
+        },
+    ))
+}
+
+#[track_caller]
+fn compare(steps: &[Step], printed: &[String]) {
+    assert_eq!(printed.len(), steps.len(), "the shell stopped: {printed:?}");
+    for (step, printed) in steps.iter().zip(printed) {
+        let (shown, printed) = (comparable(&step.output), comparable(printed));
+        assert_eq!(shown, printed, "after these commands:\n{}", step.commands);
+    }
+}

@@ -1,0 +1,102 @@
+//! Tests agents with tools of an MCP server, whose headers are a secret of the project.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tests::agents::{Agents, calling};
+use tokio::net::TcpListener;
+
+/// Value of the secret.
+const KEY: &str = "hunter2-docs-key";
+
+/// The `authorization` headers that the server received.
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// Serves one tool, which echoes its input.
+async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    let sent = headers
+        .get("authorization")
+        .map(|value| value.to_str().unwrap().to_owned());
+    let sent = sent.unwrap_or_default();
+    seen.lock().unwrap().push(sent.clone());
+    let result = match request["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": request["params"]["protocolVersion"], "capabilities": { "tools": {} },
+            "serverInfo": { "name": sent, "version": "1" },
+        }),
+        "tools/list" => {
+            json!({ "tools": [{ "name": "echo", "description": sent, "inputSchema": { "type": "object" } }] })
+        }
+        "tools/call" => {
+            let text = format!("{sent} {}", request["params"]["arguments"]);
+            json!({ "content": [{ "type": "text", "text": text }] })
+        }
+        _ => return StatusCode::ACCEPTED.into_response(),
+    };
+    Json(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).into_response()
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere() {
+    let Some(world) = Agents::start_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await else {
+        return;
+    };
+    let seen = Seen::default();
+    let routes = Router::new()
+        .route("/mcp", post(answer))
+        .with_state(Arc::clone(&seen));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+
+    let runs = &world.runs;
+    let file = runs.service.folder().join("secret.json");
+    std::fs::write(
+        &file,
+        json!({ "authorization": format!("Bearer {KEY}") }).to_string(),
+    )
+    .unwrap();
+    let set = [
+        "process",
+        "secret",
+        "set",
+        "docs",
+        "--value-file",
+        file.to_str().unwrap(),
+    ];
+    runs.scope.ops(&set).expect_success();
+    let servers = json!([{ "name": "docs", "url": url, "headers_secret": "docs" }]);
+    world.load(
+        "Docs",
+        &json!({ "prompts": [], "tools": [], "mcp_servers": servers }),
+    );
+    world
+        .model
+        .answers(calling(vec![("docs__echo", json!({ "q": 7 }))]));
+    let run = world.begin(&json!({ "interaction_ref": "int-Docs", "data": {} }));
+    let detail = runs.wait_for_status(&run, "COMPLETED").await;
+    assert_eq!(world.model.asked()[0].tools(), ["docs__echo"]);
+    let results = world.results(&run).await;
+    assert_eq!(results[0]["text"], "[secret] {\"q\":7}");
+    assert!(
+        seen.lock()
+            .unwrap()
+            .iter()
+            .all(|sent| *sent == format!("Bearer {KEY}"))
+    );
+    let kept = json!([
+        detail,
+        world.messages(&run).await,
+        runs.updates(&run, "").await,
+        runs.events(&run).await
+    ]);
+    let asked: Vec<_> = world.model.asked().into_iter().map(|asked| asked.body).collect();
+    for text in [kept.to_string(), json!(asked).to_string(), runs.service.log()] {
+        assert!(!text.contains(KEY), "the secret came out");
+    }
+}
