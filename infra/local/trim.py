@@ -67,5 +67,15 @@ def main(profile, limit):
         print(f"deleted {freed / GB:.0f} GB of old builds from the cache: {profile}", file=sys.stderr)
 
 
+def gigabytes(text):
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1
+    if not 0 <= limit < float("inf"):
+        sys.exit(f"CACHE_GB is a number of gigabytes, such as 30, and not '{text}'.")
+    return limit * GB
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]) * GB)
+    main(Path(sys.argv[1]), gigabytes(sys.argv[2]))

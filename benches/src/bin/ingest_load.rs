@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use events::channel::Channel;
+use events::channel::StoredChannel;
 use events::publish::Publisher;
 use events::signature;
 use ingest_function::{ChannelRates, Ingest};
@@ -153,9 +153,9 @@ where
 }
 
 /// Returns a channel that accepts a bearer token.
-fn channel(token: &str) -> Channel {
+fn channel(token: &str) -> StoredChannel {
     let now = Clock::System.now();
-    Channel {
+    StoredChannel {
         id: ids::new_id(now),
         name: "Orders".to_owned(),
         source: "shop".to_owned(),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use events::condition::{Condition, Subject};
 use events::envelope::Envelope;
 use events::matching::{Matched, SubscriptionSet};
-use events::subscription::Subscription;
+use events::subscription::StoredSubscription;
 use platform::records::subscriptions::SubscriptionRecord;
 use serde_json::{Map, Value, json};
 
@@ -142,7 +142,7 @@ fn main() -> Result<(), Error> {
 fn in_turn(records: &[SubscriptionRecord], events: &[(Envelope, String)]) -> Result<Vec<f64>, Error> {
     let mut all = Vec::new();
     for record in records {
-        let subscription = Subscription::from_record(record)?;
+        let subscription = StoredSubscription::from_record(record)?;
         let condition = subscription
             .filter
             .condition

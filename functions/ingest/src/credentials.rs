@@ -5,7 +5,7 @@
 //! gets for a signed channel, because it opens the channel's secret.
 
 use axum::http::{HeaderMap, header};
-use events::channel::Channel;
+use events::channel::StoredChannel;
 use events::signature::{Algorithm, SignatureRule, token_hash};
 use platform::config::Secret;
 use platform::sealing::Place;
@@ -30,9 +30,9 @@ pub struct Shown<'a> {
 pub async fn admitted(
     ingest: &Ingest,
     tenant: Option<&Tenant>,
-    channel: Option<Channel>,
+    channel: Option<StoredChannel>,
     shown: Shown<'_>,
-) -> Result<Channel> {
+) -> Result<StoredChannel> {
     let token = token(&shown);
     let known = channel
         .as_ref()
@@ -73,8 +73,8 @@ fn verifies(rule: &SignatureRule, secret: &Secret, shown: &Shown<'_>) -> bool {
     rule.verifies(secret, shown.body, header)
 }
 
-async fn secret(ingest: &Ingest, tenant: &Tenant, channel: &Channel) -> Result<Secret> {
-    let name = Channel::secret_place(&channel.id);
+async fn secret(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel) -> Result<Secret> {
+    let name = StoredChannel::secret_place(&channel.id);
     let place = Place { tenant, name: &name };
     let sealed = channel.signing_secret.as_deref();
     let sealed = sealed.ok_or_else(|| Error::internal("a channel that is signed has no secret"))?;

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use events::channel::Channel;
+use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::transform::{self, Defaults, Incoming};
 use platform::http::openapi::problem;
@@ -142,19 +142,21 @@ async fn handler(
 }
 
 /// Finds the channel of a path; None for a path that names no valid tenant or id.
-async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Option<Channel>> {
+async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Option<StoredChannel>> {
     let is_id =
         (1..=ids::MAX_ID_LENGTH).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     let Some(tenant) = tenant.filter(|_| is_id) else {
         return Ok(None);
     };
     let record = ingest.channels.find(tenant, id).await?;
-    record.map(|record| Channel::from_record(&record)).transpose()
+    record
+        .map(|record| StoredChannel::from_record(&record))
+        .transpose()
 }
 
 /// Makes an event of a body and publishes it. Returns its id, or the id of the earlier event with the same
 /// idempotency key.
-async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8]) -> Result<String> {
+async fn take(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel, bytes: &[u8]) -> Result<String> {
     let incoming = incoming(bytes, channel.defaults())?;
     let now = ingest.clock.now();
     let event_id = ids::new_id(now);

@@ -5,7 +5,7 @@ use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
 use events::matching::{MAX_LINEAGE, Match, Matched};
 use events::payload;
-use events::subscription::{Subscription, Target};
+use events::subscription::{StoredSubscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use platform::records::events::EventRecord;
@@ -227,7 +227,7 @@ async fn join(
     matcher: &Matcher,
     event: &Event<'_>,
     delivery: DeliveryRecord,
-    (subscription, run_id): (&Subscription, String),
+    (subscription, run_id): (&StoredSubscription, String),
 ) -> Result<()> {
     let run = matcher.engine.get(event.tenant, &run_id).await?;
     if subscription.target.endpoint() != Some(run.workflow_type.as_str()) {

@@ -4,7 +4,7 @@
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use events::channel::Channel as StoredChannel;
+use events::channel::StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{created, problem};
 use platform::http::{Call, Json, Reply, audited, strict};

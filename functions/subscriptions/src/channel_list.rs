@@ -3,7 +3,7 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use events::channel::Channel as StoredChannel;
+use events::channel::StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
 use platform::http::openapi::pages;

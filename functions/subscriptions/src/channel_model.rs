@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use events::channel::Channel as StoredChannel;
+use events::channel::StoredChannel;
 use events::signature::{Algorithm, Encoding, SignatureRule, hint, new_signing_secret};
 use events::transform::Transform;
 use platform::config::Secret;

@@ -6,7 +6,7 @@ use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use events::channel::Channel as StoredChannel;
+use events::channel::StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};

@@ -30,13 +30,13 @@ use platform::records::Table;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
+use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Sealer;
 use platform::telemetry::{self, Format};
 use workflow::Registry;
 
 #[derive(Clone)]
-pub struct Subscriptions {
+pub struct SubscriptionServices {
     /// Holds events and deliveries.
     pub events: Table,
     /// Signs the cursors of searches.
@@ -49,7 +49,7 @@ pub struct Subscriptions {
     pub workflow_types: Arc<[String]>,
 }
 
-impl Subscriptions {
+impl SubscriptionServices {
     fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
             events: deployment.table("MILLRACE_EVENTS_TABLE")?,
@@ -65,7 +65,7 @@ impl Subscriptions {
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
-    subscriptions: SubscriptionRecords,
+    subscriptions: Subscriptions,
     channels: Channels,
     search: DeliverySearch,
     sealer: Arc<dyn Sealer>,
@@ -84,15 +84,15 @@ impl FromRef<App> for Platform {
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let platform = Platform::from_deployment(deployment)?;
-    let subscriptions = Subscriptions::from_deployment(deployment, &registry)?;
+    let subscriptions = SubscriptionServices::from_deployment(deployment, &registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }
 
 /// Returns the routes relative to the API root.
-pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
+pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
     let app = App {
-        subscriptions: SubscriptionRecords::new(platform.records.clone()),
+        subscriptions: Subscriptions::new(platform.records.clone()),
         channels: Channels::new(platform.records.clone()),
         search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
         sealer: parts.sealer,

@@ -5,7 +5,7 @@ use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::filter::Filter;
-use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
+use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{created, problem};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;

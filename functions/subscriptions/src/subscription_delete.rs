@@ -4,7 +4,7 @@
 use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use events::subscription::Subscription as StoredSubscription;
+use events::subscription::StoredSubscription;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::problem;
 use platform::http::{Call, Path, Reply, audited};

@@ -4,7 +4,7 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use events::subscription::Subscription as StoredSubscription;
+use events::subscription::StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
 use platform::http::openapi::pages;

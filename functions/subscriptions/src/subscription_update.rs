@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use events::filter::Filter;
 use events::path::MAX_PATH_CHARACTERS;
 use events::subscription::{
-    PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, Subscription as StoredSubscription, Target,
+    PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, StoredSubscription, Target,
 };
 use events::target::MAX_ITERATIONS;
 use platform::auth::permission::WriteEvents;

@@ -19,10 +19,10 @@ use platform::records::events::Events;
 use platform::records::ingest_counts::IngestCounts;
 use platform::records::listeners::Listeners;
 use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
+use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{OpenedOnce, Sealer};
 use runs::webhook_delivery::Webhooks;
-use subscriptions_function::Subscriptions;
+use subscriptions_function::SubscriptionServices;
 use tracing::error;
 use workflow::engine::Engine;
 
@@ -46,7 +46,7 @@ pub struct LocalEvents {
     pub bus: Arc<dyn Bus>,
     /// Queue of the matcher.
     pub queue: Arc<LocalQueue>,
-    pub subscriptions: Subscriptions,
+    pub subscriptions: SubscriptionServices,
     pub ingest: Ingest,
     pub webhooks: Webhooks,
     listeners: Listeners,
@@ -92,7 +92,7 @@ impl LocalEvents {
         let events = Events::new(table.clone()).retaining(retention);
         let counts = IngestCounts::new(table.clone());
         Ok(Self {
-            subscriptions: Subscriptions {
+            subscriptions: SubscriptionServices {
                 events: table,
                 tokens: page_tokens(data)?,
                 sealer: Arc::clone(&sealer),
@@ -109,7 +109,7 @@ impl LocalEvents {
                 rates: ChannelRates::from_environment(environment, counts, clock.clone())?,
             },
             webhooks: Webhooks {
-                subscriptions: SubscriptionRecords::new(platform.records.clone()),
+                subscriptions: Subscriptions::new(platform.records.clone()),
                 events,
                 objects,
                 sealer,

@@ -5,11 +5,11 @@
 use local::data_dir::DataDir;
 use local::services::{RECORDS_TABLE, Services};
 use models::Message;
-use platform::records::interactions::{Interaction, Interactions as Records};
+use platform::records::interactions::{Interaction, Interactions};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
 use platform::records::{Key, Table, Written};
 use platform::{Clock, ErrorKind, Tenant};
-use runs::interactions::Interactions;
+use runs::interactions::InteractionResolver;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ struct World {
     _folder: TempDir,
     table: Table,
     tenant: Tenant,
-    interactions: Interactions,
+    interactions: InteractionResolver,
 }
 
 impl World {
@@ -27,7 +27,7 @@ impl World {
         let table = services.table(RECORDS_TABLE);
         let world = Self {
             _folder: folder,
-            interactions: Interactions::new(table.clone()),
+            interactions: InteractionResolver::new(table.clone()),
             tenant: Tenant::new("acme", "demo").unwrap(),
             table,
         };
@@ -43,7 +43,7 @@ impl World {
 
     async fn load(&self, interaction: Value) {
         let interaction: Interaction = serde_json::from_value(interaction).unwrap();
-        let records = Records::new(self.table.clone());
+        let records = Interactions::new(self.table.clone());
         records.load(&self.tenant, &interaction).await.unwrap();
     }
 

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use events::filter::Filter;
 use events::signature::new_signing_secret;
 use events::subscription::{
-    Priority, RunAsRole, Scope, SigningSecrets, Subscription, Target as SubscriptionTarget,
+    Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target as SubscriptionTarget,
 };
 use platform::config::{AwsEnvironment, Environment};
 use platform::http::text::{check_description, check_name};
@@ -75,7 +75,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
             let given: NewSubscription = json::parse(&bytes)?;
             let now = target.clock.now();
-            let mut subscription = Subscription {
+            let mut subscription = StoredSubscription {
                 id: ids::new_id(now),
                 name: given.name,
                 description: given.description,
@@ -126,7 +126,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
         }
         SubscriptionCommand::Delete { subscription } => {
             let record = subscriptions.get(&target.tenant, &subscription).await?;
-            let replaces = Subscription::from_record(&record)?.overrides_system_subscription_id;
+            let replaces = StoredSubscription::from_record(&record)?.overrides_system_subscription_id;
             subscriptions
                 .remove(&target.tenant, &subscription, replaces.as_deref())
                 .await?;
@@ -141,7 +141,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
 
 async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) -> Result<()> {
     let record = subscriptions.get(&target.tenant, id).await?;
-    if Subscription::from_record(&record)?.is_system {
+    if StoredSubscription::from_record(&record)?.is_system {
         return Ok(());
     }
     Err(Error::invalid(format!(
@@ -150,14 +150,14 @@ async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) 
 }
 
 /// Gives a new secret to a subscription that signs.
-async fn sign(target: &Target, subscription: &mut Subscription) -> Result<Option<String>> {
+async fn sign(target: &Target, subscription: &mut StoredSubscription) -> Result<Option<String>> {
     let is_signed =
         matches!(&subscription.target, SubscriptionTarget::Webhook(webhook) if webhook.is_signed());
     if !is_signed {
         return Ok(None);
     }
     let secret = new_signing_secret();
-    let name = Subscription::secret_place(&subscription.id);
+    let name = StoredSubscription::secret_place(&subscription.id);
     let place = Place {
         tenant: &target.tenant,
         name: &name,

@@ -9,7 +9,7 @@ use crate::transform::{Defaults, Transform};
 
 /// An ingest channel, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Channel {
+pub struct StoredChannel {
     pub id: String,
     pub name: String,
     /// Label after `external:` in the source of its events.
@@ -41,7 +41,7 @@ pub struct Channel {
     pub updated_by: String,
 }
 
-impl Channel {
+impl StoredChannel {
     pub fn from_record(record: &ChannelRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }

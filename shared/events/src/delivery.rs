@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::envelope::Envelope;
-use crate::subscription::Subscription;
+use crate::subscription::StoredSubscription;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(
@@ -82,7 +82,7 @@ pub fn first_run_id(event: &EventRecord, subscription_id: &str) -> String {
 pub fn record(
     event: &EventRecord,
     envelope: &Envelope,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
     status: DeliveryStatus,
     semantic_evaluation: Option<SemanticEvaluation>,
     now: UtcTime,

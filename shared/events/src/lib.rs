@@ -1,8 +1,8 @@
 //! Defines events, the channels through which external systems push them, and the subscriptions that receive
 //! them.
 //!
-//! A [`Channel`](channel::Channel) authenticates external senders and defines how their bodies become an
-//! [`Envelope`]. A [`Subscription`](subscription::Subscription) says which events are delivered to which
+//! A [`StoredChannel`](channel::StoredChannel) authenticates external senders and defines how their bodies become an
+//! [`Envelope`]. A [`StoredSubscription`](subscription::StoredSubscription) says which events are delivered to which
 //! target; [`matching`] finds the subscriptions of an event. Nothing here carries out a delivery: that is
 //! `shared/runs`.
 

@@ -15,7 +15,7 @@ use tracing::error;
 use crate::condition::{Condition, Subject, Unanswered};
 use crate::envelope::{Category, Envelope};
 use crate::filter::{Filter, Refusal};
-use crate::subscription::Subscription;
+use crate::subscription::StoredSubscription;
 
 /// Maximum length of the chain of subscriptions that led to an event which is still matched.
 pub const MAX_LINEAGE: usize = 5;
@@ -29,7 +29,7 @@ const MAX_READS: u32 = 16;
 
 /// A compiled subscription that can match.
 struct Entry {
-    subscription: Arc<Subscription>,
+    subscription: Arc<StoredSubscription>,
     revision: u64,
     condition: Option<Condition>,
 }
@@ -41,7 +41,7 @@ pub struct SubscriptionSet {
     /// Positions in `entries`, by category, action and resource type; an empty text stands for all.
     index: HashMap<String, Vec<usize>>,
     /// Subscriptions that can match nothing, with the reason.
-    idle: Vec<(Arc<Subscription>, &'static str)>,
+    idle: Vec<(Arc<StoredSubscription>, &'static str)>,
 }
 
 /// An event to match.
@@ -57,7 +57,7 @@ pub struct Matched<'a> {
 /// A subscription that matches an event, or whose condition has no result.
 #[derive(Clone, Debug)]
 pub struct Match {
-    pub subscription: Arc<Subscription>,
+    pub subscription: Arc<StoredSubscription>,
     pub revision: u64,
     /// Why the condition has no result; None where the subscription matches.
     pub unanswered: Option<String>,
@@ -66,7 +66,7 @@ pub struct Match {
 /// Whether a subscription matches an event, and why not.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    pub subscription: Arc<Subscription>,
+    pub subscription: Arc<StoredSubscription>,
     /// Why the subscription does not match; None where it matches.
     pub why_not: Option<String>,
 }
@@ -76,7 +76,7 @@ impl SubscriptionSet {
     /// logged.
     pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
         let read = |record: &SubscriptionRecord| {
-            let read = Subscription::from_record(record);
+            let read = StoredSubscription::from_record(record);
             let read = read.inspect_err(
                 |cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"),
             );
@@ -106,7 +106,7 @@ impl SubscriptionSet {
         set
     }
 
-    fn add(&mut self, subscription: Arc<Subscription>, revision: u64) {
+    fn add(&mut self, subscription: Arc<StoredSubscription>, revision: u64) {
         let compiled = subscription.filter.condition.as_ref().map(Condition::compile);
         let condition = match compiled.transpose() {
             Ok(condition) => condition,

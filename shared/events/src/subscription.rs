@@ -90,7 +90,7 @@ pub struct Disabled {
 
 /// A subscription, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Subscription {
+pub struct StoredSubscription {
     pub id: String,
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ pub struct Subscription {
     pub updated_by: String,
 }
 
-impl Subscription {
+impl StoredSubscription {
     pub fn from_record(record: &SubscriptionRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }

@@ -3,7 +3,7 @@
 
 use process::Data;
 use process::definition::{Expression, Template};
-use process::expression::{Evaluator, Failure, Names, Scope, parse};
+use process::expression::{Evaluator, ExpressionFailure, Names, Scope, parse};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn data(json: &str) -> Data {
     Data::parse(json).unwrap()
 }
 
-async fn one(evaluator: &Evaluator, source: &str, scope: &Scope) -> Result<String, Failure> {
+async fn one(evaluator: &Evaluator, source: &str, scope: &Scope) -> Result<String, ExpressionFailure> {
     let results = evaluator
         .evaluate("a", &[&expression(source)], scope)
         .await
@@ -124,7 +124,7 @@ async fn each_bomb_ends_and_the_next_evaluation_works() {
     ] {
         let failure = one(&evaluator, source, &scope).await;
         let failure = failure.map(|result| result.len()).expect_err(source);
-        let is_bounded = matches!(failure, Failure::Exceeded { .. })
+        let is_bounded = matches!(failure, ExpressionFailure::Exceeded { .. })
             || failure.to_string().contains("more than one")
             || failure.to_string().contains("larger than")
             || failure.to_string().contains("cannot")
@@ -139,7 +139,7 @@ async fn each_bomb_ends_and_the_next_evaluation_works() {
     let large = Scope::new(Data::text(&"x".repeat(9_000_000)));
     assert!(matches!(
         one(&evaluator, ".", &large).await,
-        Err(Failure::Exceeded { .. })
+        Err(ExpressionFailure::Exceeded { .. })
     ));
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{passes, tasks};
 use process::Data;
 use process::definition::{Backoff, EventFilter, Strategy, Then, Work};
-use process::expression::{Evaluator, Failure, Scope};
+use process::expression::{Evaluator, ExpressionFailure, Scope};
 use process::flow::{
     Kind, Next, ProcessError, Stage, catches, delay, duration, event, expand, first, matches, next, stages,
 };
@@ -85,14 +85,14 @@ fn error_objects() {
         let message = ProcessError::raised(&Data::from(error), "/").unwrap_err();
         assert!(message.contains(part), "{message}");
     }
-    let failure = Failure::Exceeded {
+    let failure = ExpressionFailure::Exceeded {
         expression: ".".to_owned(),
     };
     assert_eq!(
         ProcessError::of_failure(&failure, "/").kind,
         Kind::Expression.uri()
     );
-    let failure = Failure::Invalid {
+    let failure = ExpressionFailure::Invalid {
         reason: "odd".to_owned(),
     };
     assert_eq!(

@@ -4,7 +4,7 @@
 use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, first_run_id, workflow_id};
 use events::envelope::Envelope;
 use events::path;
-use events::subscription::{AgentTarget, ProcessTarget, RunType, Subscription, Target};
+use events::subscription::{AgentTarget, ProcessTarget, RunType, StoredSubscription, Target};
 use events::template::Filling;
 use platform::records::deliveries::{DeliveryStatus, DeliveryWrite};
 use platform::records::events::EventRecord;
@@ -65,7 +65,7 @@ pub struct Planned {
 pub fn workflow_id_of(
     event: &EventRecord,
     envelope: &Envelope,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
 ) -> Result<String> {
     match business_id_path(subscription) {
         Some(path) => business_id(envelope, path),
@@ -74,7 +74,7 @@ pub fn workflow_id_of(
 }
 
 /// Returns the path to the workflow id in an event; None where each event has its own run.
-pub fn business_id_path(subscription: &Subscription) -> Option<&str> {
+pub fn business_id_path(subscription: &StoredSubscription) -> Option<&str> {
     match &subscription.target {
         Target::Workflow(workflow) => workflow.workflow_id.as_deref(),
         Target::Webhook(_) | Target::Agent(_) | Target::Process(_) => None,
@@ -115,7 +115,7 @@ pub async fn plan(
     processes: &Processes,
     event: &EventRecord,
     envelope: &Envelope,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
     delivery: &DeliveryRef,
 ) -> Result<Planned> {
     let workflow_type = subscription
@@ -151,7 +151,7 @@ pub async fn plan(
 fn agent_input<'a>(
     agent: &'a AgentTarget,
     envelope: &Envelope,
-    subscription: &'a Subscription,
+    subscription: &'a StoredSubscription,
     delivery: &'a DeliveryRef,
 ) -> Result<AgentInput<'a>> {
     let event = envelope.to_json()?;
@@ -193,7 +193,7 @@ async fn program_of(
     processes: &Processes,
     target: &ProcessTarget,
     envelope: &Envelope,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
 ) -> Result<String> {
     let digest = match (&target.process_ref, &subscription.definition_digest) {
         (Some(reference), _) => {
@@ -217,7 +217,7 @@ async fn program_of(
 pub async fn start(
     processes: &Processes,
     (event, envelope): (&EventRecord, &Envelope),
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
     delivery: &DeliveryRef,
     write: DeliveryWrite,
 ) -> Result<StartRun> {
@@ -266,7 +266,7 @@ fn is_evaluated(write: &DeliveryWrite) -> bool {
 fn about(
     event: &EventRecord,
     envelope: &Envelope,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
     delivery: &DeliveryRef,
 ) -> Result<About> {
     let mut memo = Map::from_iter([

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use document_processed::DocumentEvents;
 use events::publish::Publisher;
-use interactions::Interactions;
+use interactions::InteractionResolver;
 use model_usage::ModelUsage;
 use models::Model;
 use platform::bus::Bus;
@@ -45,7 +45,7 @@ pub fn registry() -> Registry {
 #[derive(Clone)]
 pub struct Services {
     pub webhooks: Webhooks,
-    pub interactions: Interactions,
+    pub interactions: InteractionResolver,
     pub model: Arc<dyn Model>,
     /// Reports the cost of model calls.
     pub model_usage: ModelUsage,
@@ -70,7 +70,7 @@ impl Services {
             processes: ProcessServices::new(&records, &webhooks, publisher.clone(), evaluator),
             documents,
             secrets: ProcessSecrets::new(records.clone()),
-            interactions: Interactions::new(records),
+            interactions: InteractionResolver::new(records),
             model,
             model_usage: ModelUsage::new(publisher, provider, webhooks.clock.clone()),
             webhooks,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::delivery::DeliveryRef;
 use events::payload;
-use events::subscription::{Subscription, Target};
+use events::subscription::{StoredSubscription, Target};
 use platform::objects::Objects;
 use platform::records::deliveries::{
     Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
@@ -117,7 +117,9 @@ impl Redelivery {
         }
         let found = self.subscriptions.find(tenant, &record.subscription_id).await?;
         let revision = found.as_ref().map_or(0, |found| found.revision);
-        let subscription = found.map(|found| Subscription::from_record(&found)).transpose()?;
+        let subscription = found
+            .map(|found| StoredSubscription::from_record(&found))
+            .transpose()?;
         let Some(subscription) = subscription else {
             return Err(Error::conflict(format!(
                 "The subscription '{}' is deleted, so nothing is delivered to it.",

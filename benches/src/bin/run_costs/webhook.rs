@@ -5,12 +5,12 @@ use std::sync::Arc;
 use aws::Aws;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::Router;
-use events::channel::Channel;
+use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject, raw};
 use events::filter::Filter;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
-use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, Subscription, Target};
+use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
@@ -167,17 +167,17 @@ async fn subscription(
     tenant: &Tenant,
     origin: &str,
     wiring: &Wiring,
-) -> Result<Subscription, Error> {
+) -> Result<StoredSubscription, Error> {
     let now = wiring.clock.now();
     let id = ids::new_id(now);
     let secret = events::signature::new_signing_secret();
-    let name = Subscription::secret_place(&id);
+    let name = StoredSubscription::secret_place(&id);
     let place = Place { tenant, name: &name };
     let target = json!({ "type": "webhook", "url": origin, "signing_mode": "signed" });
     let Value::Object(target) = target else {
         return Err("no object".into());
     };
-    Ok(Subscription {
+    Ok(StoredSubscription {
         signing: Some(SigningSecrets::new(sealer.seal(place, &secret).await?, &secret)),
         id,
         name: "Orders".to_owned(),
@@ -200,9 +200,9 @@ async fn subscription(
     })
 }
 
-fn channel(wiring: &Wiring) -> Channel {
+fn channel(wiring: &Wiring) -> StoredChannel {
     let now = wiring.clock.now();
-    Channel {
+    StoredChannel {
         id: ids::new_id(now),
         name: "Orders".to_owned(),
         source: "shop".to_owned(),

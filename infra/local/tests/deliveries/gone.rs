@@ -1,15 +1,15 @@
 //! Tests a receiver that answers 410: its subscription is disabled, and the deliveries that this cancelled
 //! can be redelivered.
 
-use events::subscription::Subscription;
+use events::subscription::StoredSubscription;
 use platform::records::deliveries::DeliveryStatus;
 
 use crate::world::World;
 
 impl World {
-    async fn subscription(&self, id: &str) -> (Subscription, u64) {
+    async fn subscription(&self, id: &str) -> (StoredSubscription, u64) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
-        (Subscription::from_record(&record).unwrap(), record.revision)
+        (StoredSubscription::from_record(&record).unwrap(), record.revision)
     }
 
     async fn enable(&self, id: &str) {

@@ -13,7 +13,7 @@ use events::envelope::{Category, Envelope, RawObject};
 use events::filter::Filter;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
-use events::subscription::{Priority, RunAsRole, Scope, Subscription, Target};
+use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::layers::{Bare, Layers};
@@ -338,7 +338,7 @@ impl World {
         let Value::Object(target) = target else {
             panic!("{target}")
         };
-        let mut subscription = Subscription {
+        let mut subscription = StoredSubscription {
             id: ids::new_id(now),
             name: "s".to_owned(),
             description: None,
@@ -361,7 +361,7 @@ impl World {
         };
         if matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed()) {
             let secret = events::signature::new_signing_secret();
-            let name = Subscription::secret_place(&subscription.id);
+            let name = StoredSubscription::secret_place(&subscription.id);
             let place = platform::sealing::Place {
                 tenant: &self.tenant,
                 name: &name,
@@ -394,7 +394,7 @@ impl World {
     /// Replaces the secret of a subscription with one that cannot be opened.
     pub async fn lose_secret(&self, id: &str) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
-        let mut subscription = Subscription::from_record(&record).unwrap();
+        let mut subscription = StoredSubscription::from_record(&record).unwrap();
         let secret = events::signature::new_signing_secret();
         let sealed = "x".repeat(64);
         subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));

@@ -54,7 +54,7 @@ impl Scope {
 
 /// An expression without a result, or a value that does not satisfy its schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum ExpressionFailure {
     /// The expression fails, or does not return exactly one result.
     #[error("The expression '{expression}' fails: {reason}.")]
     Failed {
@@ -119,7 +119,7 @@ impl Evaluator {
         account: &str,
         expressions: &[&Expression],
         scope: &Scope,
-    ) -> Result<Result<Vec<Data>, Failure>> {
+    ) -> Result<Result<Vec<Data>, ExpressionFailure>> {
         if expressions.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -127,16 +127,16 @@ impl Evaluator {
         let secrets = own_secrets(expressions, scope);
         let request = request(expressions, scope, secrets.as_ref());
         if request.len() > MAX_INPUT_BYTES {
-            return Ok(Err(Failure::Exceeded { expression: first }));
+            return Ok(Err(ExpressionFailure::Exceeded { expression: first }));
         }
         let Some(answer) = self.run(account, request).await? else {
-            return Ok(Err(Failure::Exceeded { expression: first }));
+            return Ok(Err(ExpressionFailure::Exceeded { expression: first }));
         };
         Ok(match answer {
             Answer::Done(results) => {
                 let results: Option<Vec<Data>> =
                     results.into_iter().map(|raw| Data::from_raw(raw).ok()).collect();
-                results.ok_or(Failure::Exceeded { expression: first })
+                results.ok_or(ExpressionFailure::Exceeded { expression: first })
             }
             Answer::Failed(index, reason) => {
                 let expression = expressions.get(index);
@@ -145,7 +145,7 @@ impl Evaluator {
                     true => "the reason is withheld, because the expression reads secrets".to_owned(),
                     false => reason.trim_end_matches('.').to_owned(),
                 };
-                Err(Failure::Failed {
+                Err(ExpressionFailure::Failed {
                     expression: shortened(expression.map_or("", |expression| expression.source())),
                     reason,
                 })
@@ -159,7 +159,7 @@ impl Evaluator {
         account: &str,
         template: &Template,
         scope: &Scope,
-    ) -> Result<Result<Data, Failure>> {
+    ) -> Result<Result<Data, ExpressionFailure>> {
         let results = self.evaluate(account, &template.expressions(), scope).await?;
         Ok(results.map(|results| template.filled(results)))
     }
@@ -170,7 +170,7 @@ impl Evaluator {
         account: &str,
         condition: &Expression,
         scope: &Scope,
-    ) -> Result<Result<bool, Failure>> {
+    ) -> Result<Result<bool, ExpressionFailure>> {
         let results = self.evaluate(account, &[condition], scope).await?;
         Ok(results.map(|results| {
             let result = results.first().map_or("null", Data::get);
@@ -179,9 +179,14 @@ impl Evaluator {
     }
 
     /// Validates a value against a JSON Schema.
-    pub async fn validate(&self, account: &str, schema: &Data, value: &Data) -> Result<Result<(), Failure>> {
+    pub async fn validate(
+        &self,
+        account: &str,
+        schema: &Data,
+        value: &Data,
+    ) -> Result<Result<(), ExpressionFailure>> {
         let invalid = |reason: &str| {
-            Ok(Err(Failure::Invalid {
+            Ok(Err(ExpressionFailure::Invalid {
                 reason: reason.trim_end_matches('.').to_owned(),
             }))
         };

@@ -15,7 +15,7 @@ mod library;
 mod nesting;
 mod syntax;
 
-pub use evaluator::{Evaluator, Failure, LIMITS, Scope, run_if_child};
+pub use evaluator::{Evaluator, ExpressionFailure, LIMITS, Scope, run_if_child};
 pub use syntax::{Names, enclosed, parse};
 
 /// Variables that every expression may read, without `$`. A variable without a value is null.

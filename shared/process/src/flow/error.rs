@@ -1,7 +1,7 @@
 //! Defines error objects (RFC 7807), and which of them a `catch` handles.
 
 use crate::data::Data;
-use crate::expression::Failure;
+use crate::expression::ExpressionFailure;
 use crate::source::Tree;
 
 /// Standard errors of the specification.
@@ -75,10 +75,10 @@ impl ProcessError {
     }
 
     /// Converts the failure of an expression, or of a value that does not satisfy its schema.
-    pub fn of_failure(failure: &Failure, instance: &str) -> Self {
+    pub fn of_failure(failure: &ExpressionFailure, instance: &str) -> Self {
         let kind = match failure {
-            Failure::Failed { .. } | Failure::Exceeded { .. } => Kind::Expression,
-            Failure::Invalid { .. } => Kind::Validation,
+            ExpressionFailure::Failed { .. } | ExpressionFailure::Exceeded { .. } => Kind::Expression,
+            ExpressionFailure::Invalid { .. } => Kind::Validation,
         };
         Self::new(kind, failure.to_string(), instance)
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::tools::mcp::RemoteTool;
-use crate::interactions::Interactions;
+use crate::interactions::InteractionResolver;
 
 /// Agent of one run, resolved once when the run starts, so that a later change does not affect the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl Secrets for SealedSecrets {
 }
 
 /// Finds the interactions of a project and the built-in ones.
-impl Agents for Interactions {
+impl Agents for InteractionResolver {
     fn agent<'a>(
         &'a self,
         tenant: &'a Tenant,

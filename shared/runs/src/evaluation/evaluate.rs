@@ -8,7 +8,7 @@ use std::time::Duration;
 use events::envelope::Envelope;
 use events::filter::EvaluatorKind;
 use events::payload;
-use events::subscription::Subscription;
+use events::subscription::StoredSubscription;
 use models::{Answer, Message, ModelError, Request};
 use platform::UtcTime;
 use serde_json::json;
@@ -68,7 +68,7 @@ async fn asked(
     let Some(subscription) = subscription? else {
         return Ok(Outcome::Unwanted("The subscription was deleted.".to_owned()));
     };
-    let subscription = Subscription::from_record(&subscription)?;
+    let subscription = StoredSubscription::from_record(&subscription)?;
     if !subscription.enabled {
         return Ok(Outcome::Unwanted(subscription.why_disabled()));
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use platform::http::text::check_resource_id;
 use platform::records::Table;
-use platform::records::interactions::{Interaction, Interactions as InteractionRecords, PromptUse};
+use platform::records::interactions::{Interaction, Interactions, PromptUse};
 use platform::records::prompts::Prompts;
 use platform::{Error, ErrorKind, Result, Tenant};
 use prompts::Templates;
@@ -28,16 +28,16 @@ const BY_NAME: &str = "app:";
 const BUILT_IN: &str = "sys:";
 
 #[derive(Clone)]
-pub struct Interactions {
-    records: InteractionRecords,
+pub struct InteractionResolver {
+    records: Interactions,
     prompts: Prompts,
     templates: Arc<Templates>,
 }
 
-impl Interactions {
+impl InteractionResolver {
     pub fn new(table: Table) -> Self {
         Self {
-            records: InteractionRecords::new(table.clone()),
+            records: Interactions::new(table.clone()),
             prompts: Prompts::new(table),
             templates: Arc::new(Templates::new(KEPT_TEMPLATE_BYTES)),
         }

@@ -17,7 +17,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use process::Data;
 use process::definition::Expression;
-use process::expression::{Evaluator, Failure as NoResult, Scope};
+use process::expression::{Evaluator, ExpressionFailure, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -187,7 +187,7 @@ impl Evaluations {
         context: &Context,
         expressions: &[&Expression],
         scope: &Scope,
-    ) -> Result<Result<Vec<Data>, NoResult>, Failure> {
+    ) -> Result<Result<Vec<Data>, ExpressionFailure>, Failure> {
         if expressions.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -195,18 +195,18 @@ impl Evaluations {
             .await
     }
 
-    fn evaluated(&self, expressions: &[&Expression], scope: &Scope) -> Result<Vec<Data>, NoResult> {
+    fn evaluated(&self, expressions: &[&Expression], scope: &Scope) -> Result<Vec<Data>, ExpressionFailure> {
         let exceeding = self.expressions.exceeding.as_ref();
         if exceeding.is_some_and(|exceeding| exceeding.knows(expressions, scope)) {
             let first = expressions.first().map_or("", |expression| expression.source());
             let expression = first.trim().chars().take(MAX_QUOTED).collect();
-            return Err(NoResult::Exceeded { expression });
+            return Err(ExpressionFailure::Exceeded { expression });
         }
         let evaluator = self.expressions.evaluator();
         let result = self
             .expressions
             .wait(evaluator.evaluate(&self.account, expressions, scope));
-        if let (Some(exceeding), Err(NoResult::Exceeded { .. })) = (exceeding, &result) {
+        if let (Some(exceeding), Err(ExpressionFailure::Exceeded { .. })) = (exceeding, &result) {
             exceeding.add(expressions, scope);
         }
         result
@@ -218,7 +218,7 @@ impl Evaluations {
         context: &Context,
         schema: &Data,
         value: &Data,
-    ) -> Result<Result<(), NoResult>, Failure> {
+    ) -> Result<Result<(), ExpressionFailure>, Failure> {
         let validated = self.recorded(context, || {
             let evaluator = self.expressions.evaluator();
             let work = evaluator.validate(&self.account, schema, value);
@@ -230,8 +230,8 @@ impl Evaluations {
     async fn recorded(
         &self,
         context: &Context,
-        work: impl FnOnce() -> Result<Vec<Data>, NoResult>,
-    ) -> Result<Result<Vec<Data>, NoResult>, Failure> {
+        work: impl FnOnce() -> Result<Vec<Data>, ExpressionFailure>,
+    ) -> Result<Result<Vec<Data>, ExpressionFailure>, Failure> {
         let recorded = context.local(|| {
             let began = Instant::now();
             let outcome = Outcome::from_result(work());
@@ -257,16 +257,16 @@ impl Evaluations {
 }
 
 impl Outcome {
-    fn from_result(result: Result<Vec<Data>, NoResult>) -> Self {
+    fn from_result(result: Result<Vec<Data>, ExpressionFailure>) -> Self {
         match result {
             Ok(results) => Self::Results(results.iter().map(|data| data.as_raw().to_owned()).collect()),
-            Err(NoResult::Failed { expression, reason }) => Self::Failed { expression, reason },
-            Err(NoResult::Exceeded { expression }) => Self::Exceeded { expression },
-            Err(NoResult::Invalid { reason }) => Self::Invalid { reason },
+            Err(ExpressionFailure::Failed { expression, reason }) => Self::Failed { expression, reason },
+            Err(ExpressionFailure::Exceeded { expression }) => Self::Exceeded { expression },
+            Err(ExpressionFailure::Invalid { reason }) => Self::Invalid { reason },
         }
     }
 
-    fn into_result(self) -> Result<Vec<Data>, NoResult> {
+    fn into_result(self) -> Result<Vec<Data>, ExpressionFailure> {
         match self {
             Self::Results(results) => {
                 let results = results.into_iter();
@@ -275,9 +275,9 @@ impl Outcome {
                     .map(|raw| Data::from_raw(raw).unwrap_or_else(|_| Data::null()))
                     .collect())
             }
-            Self::Failed { expression, reason } => Err(NoResult::Failed { expression, reason }),
-            Self::Exceeded { expression } => Err(NoResult::Exceeded { expression }),
-            Self::Invalid { reason } => Err(NoResult::Invalid { reason }),
+            Self::Failed { expression, reason } => Err(ExpressionFailure::Failed { expression, reason }),
+            Self::Exceeded { expression } => Err(ExpressionFailure::Exceeded { expression }),
+            Self::Invalid { reason } => Err(ExpressionFailure::Invalid { reason }),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use process::Data;
 use process::definition::{Definition, Expression, Span, Task, Template, Then};
-use process::expression::Failure as NoResult;
+use process::expression::ExpressionFailure;
 use process::flow::{self, Kind, Next, ProcessError, Stage};
 use workflow::Context;
 use workflow::future::{Either, select};
@@ -186,7 +186,7 @@ impl Process {
         view: &View<'_>,
         dot: &Data,
         expressions: &[&Expression],
-    ) -> Result<Result<Vec<Data>, NoResult>, Fault> {
+    ) -> Result<Result<Vec<Data>, ExpressionFailure>, Fault> {
         if let Some(secret) = expressions
             .iter()
             .find_map(|expression| expression.secrets().first())
@@ -232,7 +232,7 @@ impl Process {
     }
 }
 
-fn no_result(failure: &NoResult, pointer: &str) -> Fault {
+fn no_result(failure: &ExpressionFailure, pointer: &str) -> Fault {
     Fault::Error(Box::new(ProcessError::of_failure(failure, pointer)))
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use events::payload;
-use events::subscription::{Subscription, Target, WebhookTarget};
+use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
@@ -76,7 +76,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     let Some(record) = subscription? else {
         return Ok(unwanted("The subscription was deleted."));
     };
-    let subscription = Subscription::from_record(&record)?;
+    let subscription = StoredSubscription::from_record(&record)?;
     if !subscription.enabled {
         return Ok(unwanted(&subscription.why_disabled()));
     }
@@ -190,7 +190,7 @@ async fn disable(
 ) -> Result<()> {
     let mut races = Races::new(&RetryPolicy::RECORD, "a subscription");
     loop {
-        let mut subscription = Subscription::from_record(&record)?;
+        let mut subscription = StoredSubscription::from_record(&record)?;
         let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);
         if !is_same || !subscription.enabled {
             return Ok(());

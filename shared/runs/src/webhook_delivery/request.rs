@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::delivery::{DeliveryRef, body};
 use events::envelope::Envelope;
 use events::signature::{delivery_signature, standard_signature};
-use events::subscription::{Subscription, WebhookTarget};
+use events::subscription::{StoredSubscription, WebhookTarget};
 use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use platform::sealing::{Place, Sealer};
 use platform::{Error, Result, Tenant, UtcTime};
@@ -25,7 +25,7 @@ pub(super) struct Times {
 pub(super) async fn request(
     sealer: &Arc<dyn Sealer>,
     tenant: &Tenant,
-    subscription: &Subscription,
+    subscription: &StoredSubscription,
     webhook: &WebhookTarget,
     (event, delivery): (&Envelope, &DeliveryRef),
     times: Times,
@@ -50,7 +50,7 @@ pub(super) async fn request(
     let timestamp = times.started_at.as_seconds();
     let sent_at = times.now.as_seconds();
     let (mut ours, mut standard) = (Vec::new(), Vec::new());
-    let place = Subscription::secret_place(&subscription.id);
+    let place = StoredSubscription::secret_place(&subscription.id);
     let place = Place { tenant, name: &place };
     for sealed in subscription
         .signing

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::Tenant;
 use process::Data;
 use process::definition::{Expression, Template};
-use process::expression::{Failure as NoResult, Names, Scope, parse};
+use process::expression::{ExpressionFailure, Names, Scope, parse};
 use process::flow::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -174,7 +174,9 @@ impl SecretExpression {
         match evaluated {
             Ok(results) => Ok(results.into_iter().next().unwrap_or_else(Data::null)),
             Err(
-                failure @ (NoResult::Failed { .. } | NoResult::Exceeded { .. } | NoResult::Invalid { .. }),
+                failure @ (ExpressionFailure::Failed { .. }
+                | ExpressionFailure::Exceeded { .. }
+                | ExpressionFailure::Invalid { .. }),
             ) => Err(CallError::new(ErrorKind::Expression, failure.to_string()).into()),
         }
     }
