@@ -10,33 +10,11 @@ use flate2::write::GzEncoder;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::stores::INTERNAL_WORDS;
 use tests::{Answer, Method, Persona, Service, Store, binary, unique};
 
 /// Statements, under headings; the head of the file explains the mark before each.
 const STATEMENTS: &str = include_str!("data/statements.sql");
-
-/// Internal words. An answer may contain one only where the statement itself contains it.
-const INSIDE: [&str; 19] = [
-    ".parquet",
-    "read_parquet",
-    "segments",
-    "staging",
-    "lake",
-    "duckdb_",
-    "json_serialize_sql",
-    "memory_limit",
-    "temp_directory",
-    "allowed_paths",
-    "allowed_directories",
-    "enable_external_access",
-    "lock_configuration",
-    "max_expression_depth",
-    "panicked",
-    "internal error",
-    "std::",
-    "field_id",
-    "stack trace",
-];
 
 /// Names of files with a secret, beside the data directory and in the runner's working folder.
 const SECRETS: [&str; 6] = [
@@ -227,7 +205,9 @@ impl Target {
             answer.check_error();
         }
         let (text, sql) = (answer.text().to_lowercase(), sql.to_lowercase());
-        let words = INSIDE.into_iter().chain(self.hidden.iter().map(String::as_str));
+        let words = INTERNAL_WORDS
+            .into_iter()
+            .chain(self.hidden.iter().map(String::as_str));
         let told = words.filter(|word| {
             let word = word.to_lowercase();
             text.contains(&word) && !sql.contains(&word)

@@ -11,6 +11,29 @@ use crate::scope::{Persona, Scope};
 use crate::service::Service;
 use crate::unique;
 
+/// Internal words. An answer may contain one only where the statement itself contains it.
+pub const INTERNAL_WORDS: [&str; 19] = [
+    ".parquet",
+    "read_parquet",
+    "segments",
+    "staging",
+    "lake",
+    "duckdb_",
+    "json_serialize_sql",
+    "memory_limit",
+    "temp_directory",
+    "allowed_paths",
+    "allowed_directories",
+    "enable_external_access",
+    "lock_configuration",
+    "max_expression_depth",
+    "panicked",
+    "internal error",
+    "std::",
+    "field_id",
+    "stack trace",
+];
+
 /// Longest wait for the end of an import.
 const IMPORTED_WITHIN: Duration = Duration::from_secs(120);
 

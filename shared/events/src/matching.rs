@@ -5,6 +5,7 @@
 //! candidates and not on the number of subscriptions.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -23,7 +24,7 @@ pub const MAX_LINEAGE: usize = 5;
 /// candidate for more events than its filter takes.
 const MAX_PLACES: usize = 512;
 /// Maximum number of projects in the cache.
-const MAX_PROJECTS: usize = 1_000;
+const MAX_PROJECTS: Option<NonZeroUsize> = NonZeroUsize::new(1_000);
 /// Number of attempts to read subscriptions that change meanwhile.
 const MAX_READS: u32 = 16;
 
@@ -283,28 +284,22 @@ fn places(filter: &Filter) -> Vec<String> {
 /// Caches the compiled subscriptions of projects with recent events.
 pub struct SubscriptionSets {
     subscriptions: Subscriptions,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    /// Each with its time of last use, counted in uses.
-    sets: HashMap<Tenant, (Arc<SubscriptionSet>, u64)>,
-    used: u64,
+    kept: Mutex<LruCache<Tenant, Arc<SubscriptionSet>>>,
 }
 
 impl SubscriptionSets {
     pub fn new(subscriptions: Subscriptions) -> Self {
         Self {
             subscriptions,
-            kept: Mutex::default(),
+            kept: Mutex::new(LruCache::new(MAX_PROJECTS.unwrap_or(NonZeroUsize::MIN))),
         }
     }
 
     /// Returns the current subscriptions of a project, and the number of its listening runs.
     pub async fn get(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
         let mut last = self.subscriptions.last(tenant).await?;
-        if let Some(set) = self.kept(tenant).filter(|set| set.change_id == last.change_id) {
+        let kept = self.kept.lock().get(tenant).cloned();
+        if let Some(set) = kept.filter(|set| set.change_id == last.change_id) {
             return Ok((set, last.listeners));
         }
         for _ in 0..MAX_READS {
@@ -312,7 +307,7 @@ impl SubscriptionSets {
             let after = self.subscriptions.last(tenant).await?;
             if after.change_id == last.change_id {
                 let set = Arc::new(SubscriptionSet::compile(&records, after.change_id));
-                self.keep(tenant, &set);
+                self.kept.lock().put(tenant.clone(), Arc::clone(&set));
                 return Ok((set, after.listeners));
             }
             last = after;
@@ -320,27 +315,5 @@ impl SubscriptionSets {
         Err(Error::unavailable(
             "the subscriptions of a project change all the time",
         ))
-    }
-
-    fn kept(&self, tenant: &Tenant) -> Option<Arc<SubscriptionSet>> {
-        let mut kept = self.kept.lock();
-        kept.used += 1;
-        let now = kept.used;
-        let (set, used) = kept.sets.get_mut(tenant)?;
-        *used = now;
-        Some(Arc::clone(set))
-    }
-
-    fn keep(&self, tenant: &Tenant, set: &Arc<SubscriptionSet>) {
-        let mut kept = self.kept.lock();
-        kept.used += 1;
-        let now = kept.used;
-        kept.sets.insert(tenant.clone(), (Arc::clone(set), now));
-        if kept.sets.len() > MAX_PROJECTS {
-            let oldest = kept.sets.iter().min_by_key(|(_, (_, used))| *used);
-            if let Some(oldest) = oldest.map(|(tenant, _)| tenant.clone()) {
-                kept.sets.remove(&oldest);
-            }
-        }
     }
 }

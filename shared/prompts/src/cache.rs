@@ -1,8 +1,8 @@
 //! Caches parsed templates.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use platform::records::prompts::ContentType;
 use serde_json::Value;
@@ -10,28 +10,16 @@ use serde_json::Value;
 use crate::error::RenderError;
 use crate::template::Template;
 
-/// Parsed templates, keyed by content, so that a changed template is never rendered in its old form. The
-/// oldest entry is evicted first.
+/// Parsed templates, keyed by content, so that a changed template is never rendered in its old form.
 pub struct Templates {
     max_bytes: usize,
     kept: Mutex<Kept>,
 }
 
-#[derive(Default)]
 struct Kept {
-    handlebars: HashMap<Arc<str>, Arc<Template>>,
-    jst: HashMap<Arc<str>, Arc<Template>>,
-    order: VecDeque<(ContentType, Arc<str>)>,
+    templates: LruCache<(ContentType, String), Arc<Template>>,
+    /// Size of all contents.
     bytes: usize,
-}
-
-impl Kept {
-    fn map(&mut self, content_type: ContentType) -> &mut HashMap<Arc<str>, Arc<Template>> {
-        match content_type {
-            ContentType::Jst => &mut self.jst,
-            ContentType::Handlebars | ContentType::Text => &mut self.handlebars,
-        }
-    }
 }
 
 impl Templates {
@@ -40,7 +28,10 @@ impl Templates {
     pub fn new(max_bytes: usize) -> Self {
         Self {
             max_bytes,
-            kept: Mutex::default(),
+            kept: Mutex::new(Kept {
+                templates: LruCache::unbounded(),
+                bytes: 0,
+            }),
         }
     }
 
@@ -60,28 +51,22 @@ impl Templates {
         if content_type == ContentType::Text {
             return Template::compile(content_type, content).map(Arc::new);
         }
-        let lock = || self.kept.lock();
-        if let Some(template) = lock().map(content_type).get(content) {
+        let key = (content_type, content.to_owned());
+        if let Some(template) = self.kept.lock().templates.get(&key) {
             return Ok(Arc::clone(template));
         }
         let template = Arc::new(Template::compile(content_type, content)?);
         if content.len() > self.max_bytes {
             return Ok(template);
         }
-        let content: Arc<str> = content.into();
-        let mut kept = lock();
-        let before = kept
-            .map(content_type)
-            .insert(Arc::clone(&content), Arc::clone(&template));
-        if before.is_none() {
+        let mut kept = self.kept.lock();
+        if kept.templates.put(key, Arc::clone(&template)).is_none() {
             kept.bytes += content.len();
-            kept.order.push_back((content_type, content));
         }
         while kept.bytes > self.max_bytes
-            && let Some((content_type, oldest)) = kept.order.pop_front()
+            && let Some(((_, oldest), _)) = kept.templates.pop_lru()
         {
             kept.bytes -= oldest.len();
-            kept.map(content_type).remove(&oldest);
         }
         Ok(template)
     }

@@ -5,34 +5,11 @@ use std::future::IntoFuture as _;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::stores::INTERNAL_WORDS;
 use tests::{Answer, Store, unique};
 
 /// Statements that must be refused, one per line; those after `? ` may be answered.
 const CORPUS: &str = include_str!("../../data/hostile.sql");
-
-/// Internal words that an answer must not contain, unless the statement itself does.
-const INSIDE: [&str; 20] = [
-    ".parquet",
-    "read_parquet",
-    "segments",
-    "staging",
-    "lake",
-    "duckdb_",
-    "json_serialize_sql",
-    "memory_limit",
-    "temp_directory",
-    "allowed_paths",
-    "allowed_directories",
-    "enable_external_access",
-    "lock_configuration",
-    "max_expression_depth",
-    "set ",
-    "panicked",
-    "internal error",
-    "std::",
-    "field_id",
-    "stack trace",
-];
 
 /// Store with one table, a file that no statement may read, and the contents of both.
 struct Target {
@@ -76,7 +53,12 @@ impl Target {
         }
         let (text, sql) = (text.to_lowercase(), sql.to_lowercase());
         let names = [&self.secret, &self.folder, &self.store.scope.account];
-        for word in names.map(String::as_str).into_iter().chain(INSIDE) {
+        for word in names
+            .map(String::as_str)
+            .into_iter()
+            .chain(INTERNAL_WORDS)
+            .chain(["set "])
+        {
             let word = word.to_lowercase();
             if text.contains(&word) && !sql.contains(&word) {
                 self.note(format!("'{word}' in {what}"));

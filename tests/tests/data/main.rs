@@ -10,6 +10,7 @@ mod crash;
 mod crash_steps;
 mod csv;
 mod dashboards {
+    mod calls;
     mod charts;
     mod requests;
     mod versions;

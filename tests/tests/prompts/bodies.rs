@@ -5,11 +5,7 @@ use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Answer, Method, Persona, Service};
 
-async fn started() -> (Service, String) {
-    let service = Service::start().await;
-    let token = service.scope().token(Persona::Developer);
-    (service, token)
-}
+use crate::requests::{refused, started, with};
 
 /// Sends a raw body to `POST /prompts`.
 async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer {
@@ -18,20 +14,6 @@ async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer
         .header("content-type", "application/json")
         .body(body)
         .await
-}
-
-/// Returns a valid body with one field changed.
-fn with(field: &str, value: Value) -> Value {
-    let mut body = prompt("Greeting");
-    body[field] = value;
-    body
-}
-
-#[track_caller]
-fn refused(answer: Answer, named: &str) {
-    let answer = answer.expect_error(400, "invalid_request");
-    let message = answer.message();
-    assert!(message.contains(named), "expected {named:?} in: {message}");
 }
 
 #[tokio::test]

@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 use tests::samples::{prompt, whole_prompt};
 use tests::{Method, Persona, Service, redacted, unique};
 
-async fn started() -> (Service, String) {
-    let service = Service::start().await;
-    let token = service.scope().token(Persona::Developer);
-    (service, token)
-}
+use crate::requests::started;
 
 #[tokio::test]
 async fn create_answers_with_the_whole_template() {

@@ -5,25 +5,7 @@ use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Answer, Persona, Service};
 
-async fn started() -> (Service, String) {
-    let service = Service::start().await;
-    let token = service.scope().token(Persona::Developer);
-    (service, token)
-}
-
-/// Returns a valid body with one field changed.
-fn with(field: &str, value: Value) -> Value {
-    let mut body = prompt("Greeting");
-    body[field] = value;
-    body
-}
-
-#[track_caller]
-fn refused(answer: Answer, named: &str) {
-    let answer = answer.expect_error(400, "invalid_request");
-    let message = answer.message();
-    assert!(message.contains(named), "expected {named:?} in: {message}");
-}
+use crate::requests::{refused, started, with};
 
 #[tokio::test]
 async fn a_wrong_type_is_named_by_its_json_path() {

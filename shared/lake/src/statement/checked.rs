@@ -3,37 +3,41 @@
 //! A dashboard repeats its statements, and the check of a statement with many joins takes as long as some
 //! queries.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
 
 use crate::statement::check::Needs;
 
-/// Most statements kept.
-const MAX_STATEMENTS: usize = 128;
+const MAX_STATEMENTS: Option<NonZeroUsize> = NonZeroUsize::new(128);
 /// Longest statement kept, in bytes.
 const MAX_BYTES: usize = 32 * 1_024;
 
 /// Needs of the statements that passed the check over the tables of one version.
-#[derive(Default)]
 pub(crate) struct Checked {
-    needs: HashMap<String, Needs>,
+    needs: LruCache<String, Needs>,
+}
+
+impl Default for Checked {
+    fn default() -> Self {
+        let most = MAX_STATEMENTS.unwrap_or(NonZeroUsize::MIN);
+        Self {
+            needs: LruCache::new(most),
+        }
+    }
 }
 
 impl Checked {
     /// Returns the needs of a statement that passed the check.
-    pub(crate) fn find(&self, sql: &str) -> Option<Needs> {
+    pub(crate) fn find(&mut self, sql: &str) -> Option<Needs> {
         self.needs.get(sql).cloned()
     }
 
-    /// Keeps the needs of a statement that passed the check. If there are too many statements, all are
-    /// removed; frequent ones are soon added again.
+    /// Keeps the needs of a statement that passed the check.
     pub(crate) fn keep(&mut self, sql: &str, needs: &Needs) {
-        if sql.len() > MAX_BYTES {
-            return;
+        if sql.len() <= MAX_BYTES {
+            self.needs.put(sql.to_owned(), needs.clone());
         }
-        if self.needs.len() >= MAX_STATEMENTS {
-            self.needs.clear();
-        }
-        self.needs.insert(sql.to_owned(), needs.clone());
     }
 }
 
@@ -49,7 +53,7 @@ mod tests {
             checked.keep(&sql, &Needs::default());
             assert_eq!(checked.find(&sql), Some(Needs::default()));
         }
-        assert!(checked.needs.len() <= MAX_STATEMENTS);
+        assert_eq!(checked.needs.len(), 128);
         let long = "x".repeat(MAX_BYTES + 1);
         checked.keep(&long, &Needs::default());
         assert_eq!(checked.find(&long), None);

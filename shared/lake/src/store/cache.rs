@@ -1,39 +1,34 @@
 //! Keeps manifests in memory; they are immutable.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use lru::LruCache;
+use parking_lot::Mutex;
 
 use crate::schema::manifest::Manifest;
 
-/// Most manifests kept; the manifest of a thousand tables has a few megabytes.
-const MAX_MANIFESTS: usize = 32;
+/// The manifest of a thousand tables has a few megabytes.
+const MAX_MANIFESTS: Option<NonZeroUsize> = NonZeroUsize::new(32);
 
-/// Manifests by version id, the least recently used first.
-#[derive(Default)]
-pub(super) struct ManifestCache(Mutex<Vec<(String, Arc<Manifest>)>>);
+/// Manifests by version id.
+pub(super) struct ManifestCache(Mutex<LruCache<String, Arc<Manifest>>>);
 
-impl ManifestCache {
-    /// Returns the manifest and marks it as most recently used.
-    pub(super) fn find(&self, version: &str) -> Option<Arc<Manifest>> {
-        let mut kept = lock(&self.0);
-        let index = kept.iter().position(|(id, _)| id == version)?;
-        let entry = kept.remove(index);
-        let manifest = Arc::clone(&entry.1);
-        kept.push(entry);
-        Some(manifest)
-    }
-
-    pub(super) fn keep(&self, manifest: &Arc<Manifest>) {
-        let mut kept = lock(&self.0);
-        kept.retain(|(id, _)| *id != manifest.version_id);
-        if kept.len() >= MAX_MANIFESTS {
-            kept.remove(0);
-        }
-        kept.push((manifest.version_id.clone(), Arc::clone(manifest)));
+impl Default for ManifestCache {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(
+            MAX_MANIFESTS.unwrap_or(NonZeroUsize::MIN),
+        )))
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
+impl ManifestCache {
+    pub(super) fn find(&self, version: &str) -> Option<Arc<Manifest>> {
+        self.0.lock().get(version).cloned()
+    }
+
+    pub(super) fn keep(&self, manifest: &Arc<Manifest>) {
+        let id = manifest.version_id.clone();
+        self.0.lock().put(id, Arc::clone(manifest));
+    }
 }

@@ -18,7 +18,7 @@ use crate::tenant::Tenant;
 const PARENT: &str = "parent";
 
 /// Language of a prompt template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentType {
     /// Handlebars: `{{variable}}`. Recommended.

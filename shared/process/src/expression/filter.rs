@@ -1,11 +1,12 @@
 //! Compiles and runs jq without limits; [`super::child`] runs in a limited process.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
 
 use jaq_core::data::JustLut;
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars};
 use jaq_json::{Num, Val, read};
+use lru::LruCache;
 
 use super::child::Source;
 use super::library::{Kind, definitions, natives};
@@ -13,12 +14,20 @@ use super::syntax::{self, Names};
 use crate::limits::{MAX_DATA_LEVELS, MAX_OUTPUT_BYTES};
 
 /// Maximum number of cached expressions.
-const MAX_KEPT: usize = 256;
+const MAX_KEPT: Option<NonZeroUsize> = NonZeroUsize::new(256);
 
 /// Cache of compiled expressions.
-#[derive(Default)]
 pub(super) struct Filters {
-    kept: HashMap<(String, Vec<String>), Filter<Kind>>,
+    kept: LruCache<(String, Vec<String>), Filter<Kind>>,
+}
+
+impl Default for Filters {
+    fn default() -> Self {
+        let most = MAX_KEPT.unwrap_or(NonZeroUsize::MIN);
+        Self {
+            kept: LruCache::new(most),
+        }
+    }
 }
 
 impl Filters {
@@ -51,22 +60,15 @@ impl Filters {
 
     fn compiled(&mut self, source: &Source, secrets: &[String]) -> Result<&Filter<Kind>, String> {
         let key = (source.source.clone(), source.variables.clone());
-        if self.kept.len() >= MAX_KEPT && !self.kept.contains_key(&key) {
-            self.kept.clear();
-        }
-        match self.kept.entry(key) {
-            std::collections::hash_map::Entry::Occupied(kept) => Ok(kept.into_mut()),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                // The parent has parsed it too, but the child does not rely on that.
-                let names = Names {
-                    variables: &source.variables,
-                    secrets,
-                };
-                syntax::parse(&source.source, names)?;
-                let filter = compile(&source.source, &source.variables)?;
-                Ok(free.insert(filter))
-            }
-        }
+        self.kept.try_get_or_insert(key, || {
+            // The parent has parsed it too, but the child does not rely on that.
+            let names = Names {
+                variables: &source.variables,
+                secrets,
+            };
+            syntax::parse(&source.source, names)?;
+            compile(&source.source, &source.variables)
+        })
     }
 }
 

@@ -5,25 +5,11 @@ use serde_json::{Value, json};
 use tests::dashboards::{dashboard, dashboard_with};
 use tests::{Answer, Request, Store};
 
+use super::calls::{create, put, read, with_sales};
+
 /// Creates a store with an empty table of sales.
 async fn started() -> Store {
-    let store = Store::start().await;
-    let columns = ["day DATE", "region STRING", "amount DECIMAL(12,2)", "extra JSON"];
-    store.table("sales", &columns).await;
-    store
-}
-
-async fn create(store: &Store, body: &Value) -> Answer {
-    store.post("/dashboards", body).await
-}
-
-fn put(store: &Store, id: &str, body: &Value) -> Request {
-    let path = store.path(&format!("/dashboards/{id}"));
-    store.service.put(&store.token, &path, body)
-}
-
-async fn read(store: &Store, id: &str) -> Answer {
-    store.get(&format!("/dashboards/{id}")).await
+    with_sales(Store::start().await).await
 }
 
 #[tokio::test]

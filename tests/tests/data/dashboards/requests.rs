@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use tests::dashboards::{dashboard, dashboard_with};
 use tests::{Answer, Persona, Request, Store, redacted};
 
+use super::calls::{create, put, read, with_sales};
+
 /// Creates a store with an empty table of sales.
 async fn started() -> Store {
     with_sales(Store::start().await).await
@@ -12,25 +14,6 @@ async fn started() -> Store {
 
 async fn started_local() -> Option<Store> {
     Some(with_sales(Store::start_own().await?).await)
-}
-
-async fn with_sales(store: Store) -> Store {
-    let columns = ["day DATE", "region STRING", "amount DECIMAL(12,2)", "extra JSON"];
-    store.table("sales", &columns).await;
-    store
-}
-
-async fn create(store: &Store, body: &Value) -> Answer {
-    store.post("/dashboards", body).await
-}
-
-fn put(store: &Store, id: &str, body: &Value) -> Request {
-    let path = store.path(&format!("/dashboards/{id}"));
-    store.service.put(&store.token, &path, body)
-}
-
-async fn read(store: &Store, id: &str) -> Answer {
-    store.get(&format!("/dashboards/{id}")).await
 }
 
 fn delete(store: &Store, id: &str) -> Request {

@@ -1,9 +1,10 @@
 //! Issues service tokens.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use lru::LruCache;
+use parking_lot::Mutex;
 
 use super::claims::{ISSUER, ServiceClaims};
 use crate::auth::run_principal::RunPrincipal;
@@ -15,13 +16,13 @@ use crate::signing::{SigningKey, compact_jws};
 /// A token is replaced when it has this long left, in seconds: more than a call takes.
 const RENEWED_BEFORE_END_SECONDS: i64 = 60;
 /// Maximum number of cached tokens.
-const MAX_TOKENS: usize = 1_000;
+const MAX_TOKENS: Option<NonZeroUsize> = NonZeroUsize::new(1_000);
 
 /// Signs a token for each run, and caches it for the run's next call.
 pub struct ServiceTokens {
     key: Arc<dyn SigningKey>,
     clock: Clock,
-    kept: Mutex<HashMap<RunPrincipal, Kept>>,
+    kept: Mutex<LruCache<RunPrincipal, Kept>>,
 }
 
 struct Kept {
@@ -35,38 +36,24 @@ impl ServiceTokens {
         Self {
             key,
             clock,
-            kept: Mutex::default(),
+            kept: Mutex::new(LruCache::new(MAX_TOKENS.unwrap_or(NonZeroUsize::MIN))),
         }
     }
 
     /// Returns a token of the run that is valid for at least a minute.
     pub async fn token(&self, run: &RunPrincipal) -> Result<Secret> {
         let now = self.clock.now().as_seconds();
-        if let Some(kept) = self.kept().get(run).filter(|kept| kept.is_fresh(now)) {
+        if let Some(kept) = self.kept.lock().get(run).filter(|kept| kept.is_fresh(now)) {
             return Ok(kept.token.clone());
         }
         let claims = ServiceClaims::new(run, now);
         let token = Secret::new(compact_jws(self.key.as_ref(), ISSUER, &claims).await?);
-        let mut kept = self.kept();
-        if kept.len() >= MAX_TOKENS {
-            kept.retain(|_, kept| kept.is_fresh(now));
-        }
-        if kept.len() >= MAX_TOKENS {
-            kept.clear();
-        }
-        let expires_at = claims.exp;
-        kept.insert(
-            run.clone(),
-            Kept {
-                token: token.clone(),
-                expires_at,
-            },
-        );
+        let kept = Kept {
+            token: token.clone(),
+            expires_at: claims.exp,
+        };
+        self.kept.lock().put(run.clone(), kept);
         Ok(token)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, HashMap<RunPrincipal, Kept>> {
-        self.kept.lock()
     }
 }
 
