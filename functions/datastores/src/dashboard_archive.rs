@@ -14,7 +14,7 @@ use platform::records::dashboards::DashboardStatus;
 use platform::{Platform, Result};
 
 use crate::App;
-use crate::dashboard_change::{Attempts, changed};
+use crate::dashboard_change::{Attempts, next_record};
 use crate::dashboard_model::DashboardPath;
 use crate::store_archive::ArchivedResource;
 
@@ -47,8 +47,8 @@ async fn handler(
     let tenant = call.tenant()?;
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
     loop {
-        let before = attempts.next().await?;
-        let mut next = changed(&before, app.platform.clock.now(), &call.principal.reference());
+        let before = attempts.load().await?;
+        let mut next = next_record(&before, app.platform.clock.now(), &call.principal.reference());
         next.status = DashboardStatus::Archived;
         if app.dashboards.save(&tenant, &before, &next, None).await? == Outcome::Done {
             return Ok(Reply::ok(ArchivedResource {

@@ -1,4 +1,5 @@
-//! Loads, changes and saves a dashboard; every change of a dashboard goes through this module.
+//! Provides what the operations that change a dashboard share: loading it before each attempt, and making the
+//! records that follow.
 //!
 //! Without `If-Match` the last writer wins: after a lost race the dashboard is read again and the same change
 //! applied to it. So no version number is skipped or used twice, and no accepted change is lost.
@@ -33,7 +34,7 @@ impl<'a> Attempts<'a> {
 
     /// Loads the dashboard, after a pause if this is not the first attempt. 404 unless it and its store are
     /// active; 412 where `If-Match` does not match.
-    pub async fn next(&mut self) -> Result<DashboardRecord> {
+    pub async fn load(&mut self) -> Result<DashboardRecord> {
         match &mut self.races {
             Some(races) => races.lost().await?,
             None => self.races = Some(Races::new(&RetryPolicy::RECORD, "a dashboard")),
@@ -50,9 +51,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the head after a change that readers see, with new counters, time and author. The caller sets the
-/// changed fields.
-pub fn changed(before: &DashboardRecord, now: UtcTime, author: &str) -> DashboardRecord {
+/// Returns a copy of the head with new counters, time and author. The caller sets the changed fields.
+pub fn next_record(before: &DashboardRecord, now: UtcTime, author: &str) -> DashboardRecord {
     DashboardRecord {
         revision: before.revision + 1,
         changes: before.changes + 1,

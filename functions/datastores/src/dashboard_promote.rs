@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_change::{Attempts, changed};
+use crate::dashboard_change::{Attempts, next_record};
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
 /// The path of a dashboard's version.
@@ -74,12 +74,12 @@ async fn handler(
     };
     let mut attempts = Attempts::new(&app, &tenant, &dashboard, &headers);
     loop {
-        let before = attempts.next().await?;
+        let before = attempts.load().await?;
         let wanted = app
             .dashboards
             .version(&tenant, &before.id, &path.version_id)
             .await?;
-        let mut next = changed(&before, app.platform.clock.now(), &call.principal.reference());
+        let mut next = next_record(&before, app.platform.clock.now(), &call.principal.reference());
         next.content = wanted.content;
         next.current = wanted.version;
         let is_there = next.current.id == before.current.id;

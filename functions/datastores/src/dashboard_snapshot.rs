@@ -62,7 +62,7 @@ async fn handler(
     let message = body.message.unwrap_or_else(|| format!("Snapshot {}", body.name));
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
     loop {
-        let before = attempts.next().await?;
+        let before = attempts.load().await?;
         let version = DashboardVersionRecord {
             name: Some(body.name.clone()),
             is_snapshot: true,

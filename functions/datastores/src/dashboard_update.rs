@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::dashboard_change::{Attempts, changed, move_to, next_version};
+use crate::dashboard_change::{Attempts, move_to, next_record, next_version};
 use crate::dashboard_check::{check_chart, check_texts, too_large};
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
@@ -145,7 +145,7 @@ async fn handler(
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
     let mut checked: Option<DashboardContent> = None;
     loop {
-        let before = attempts.next().await?;
+        let before = attempts.load().await?;
         let content = body.apply(before.content.clone());
         check_texts(&content)?;
         // After a lost race, the check is repeated only if the query or chart changed meanwhile.
@@ -154,7 +154,7 @@ async fn handler(
         }
         checked = Some(content.clone());
         let now = app.platform.clock.now();
-        let mut next = changed(&before, now, &author);
+        let mut next = next_record(&before, now, &author);
         next.content = content;
         let makes_version = before.versioning_enabled || before.current.is_snapshot;
         let version = makes_version.then(|| next_version(&before, now, &author, body.message()));

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::App;
-use crate::dashboard_change::{Attempts, changed, move_to, next_version};
+use crate::dashboard_change::{Attempts, move_to, next_record, next_version};
 use crate::dashboard_model::{DashboardPath, etag};
 
 /// Whether a dashboard gets versions.
@@ -72,12 +72,12 @@ async fn handler(
     let author = call.principal.reference();
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
     loop {
-        let before = attempts.next().await?;
+        let before = attempts.load().await?;
         if before.versioning_enabled == body.enabled {
             return Ok(reply(&before));
         }
         let now = app.platform.clock.now();
-        let mut next = changed(&before, now, &author);
+        let mut next = next_record(&before, now, &author);
         next.versioning_enabled = body.enabled;
         let message = "Switched versioning on".to_owned();
         let version = body.enabled.then(|| next_version(&before, now, &author, message));

@@ -1,4 +1,5 @@
-//! Collects a change of a run before it is written: the new state and the events that belong to it.
+//! Collects a change of a run before it is written: the new state and the events that belong to it. The rules
+//! for timers, time limits and retries are here.
 
 use events::action::RunAction;
 use platform::UtcTime;
@@ -7,10 +8,10 @@ use crate::event::{Event, EventKind, TimeoutKind};
 use crate::failure::Failure;
 use crate::limits;
 use crate::payload::Payload;
-use crate::state::{Effect, FailedTask, RunState, shortened};
+use crate::state::{Effect, FailedTurn, RunState, shortened};
 use crate::store::NewEvent;
-use crate::task_failure::TaskFailure;
 use crate::turn::{DeliveryReport, NewUpdate};
+use crate::turn_failure::TurnFailure;
 
 /// Recent commit ids that a state keeps. A writer that lost its response looks for its own.
 const KEPT_COMMITS: usize = 32;
@@ -117,7 +118,7 @@ impl Draft {
         }
     }
 
-    /// Fires due timers and applies expired limits.
+    /// Fires due timers, and ends the attempts whose time limits have passed, such as those of dead workers.
     pub fn pass_time(&mut self) {
         if self.state.is_closed() {
             return;
@@ -151,7 +152,7 @@ impl Draft {
             self.end_attempt(scheduled, AttemptOutcome::TimedOut(TimeoutKind::ScheduleToClose));
             return;
         }
-        // A live worker notices the timeout before this deadline.
+        // The attempt's own worker notices the timeout before this deadline.
         let given_up = activity
             .attempt_deadline()
             .filter(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS) <= self.now);
@@ -163,7 +164,7 @@ impl Draft {
     /// Forgets the delayed message, because the in-memory queue that held it ended. The next write sends
     /// another.
     pub fn lose_wake(&mut self) {
-        self.changed |= self.state.woken_at.take().is_some();
+        self.changed |= self.state.wake_sent_for.take().is_some();
     }
 
     /// Fails the attempts of other processes, which are known to have ended.
@@ -282,19 +283,19 @@ impl Draft {
     /// Records that a turn has applied all events so far.
     pub fn turned(&mut self) {
         self.state.processed = self.state.last_event;
-        self.state.failed_task = None;
+        self.state.failed_turn = None;
         self.changed = true;
     }
 
     /// Records a failed turn and the time of its retry.
-    pub fn turn_failed(&mut self, failure: TaskFailure) {
+    pub fn turn_failed(&mut self, failure: TurnFailure) {
         let attempt = self
             .state
-            .failed_task
+            .failed_turn
             .as_ref()
             .map_or(1, |task| task.attempt.saturating_add(1));
-        let pause = limits::task_pause_ms(attempt);
-        self.state.failed_task = Some(FailedTask {
+        let pause = limits::turn_pause_ms(attempt);
+        self.state.failed_turn = Some(FailedTurn {
             attempt,
             failure,
             next_attempt_at: self.now.plus_ms(pause),
@@ -327,7 +328,7 @@ impl Draft {
                 Some(_) => None,
                 None => activity.next_attempt_at,
             });
-        let task = state.failed_task.as_ref().map(|task| task.next_attempt_at);
+        let task = state.failed_turn.as_ref().map(|task| task.next_attempt_at);
         timers.chain(attempts).chain(task).chain(state.times_out_at).min()
     }
 
@@ -383,7 +384,7 @@ impl Draft {
         let task = self.state.needs_turn()
             && self
                 .state
-                .failed_task
+                .failed_turn
                 .as_ref()
                 .is_none_or(|task| task.next_attempt_at <= self.now);
         task || self
@@ -397,7 +398,7 @@ impl Draft {
     pub fn due_at(&self) -> Option<UtcTime> {
         let open = self.is_open().then(|| self.now.plus_ms(limits::HINT_GRACE_MS));
         let outbox = (!self.state.outbox.is_empty()).then(|| self.now.plus_ms(limits::EFFECT_GRACE_MS));
-        let time = self.next_time().map(|at| match self.state.woken_at {
+        let time = self.next_time().map(|at| match self.state.wake_sent_for {
             // A delayed message arrives at that time unless it is lost.
             Some(woken) if woken == at => at.plus_ms(limits::WAKE_GRACE_MS),
             _ => at,

@@ -258,20 +258,32 @@ impl EventKind {
 
     /// Whether the run's code requested it.
     pub fn is_command(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::WorkflowExecutionCompleted { .. }
-                | Self::WorkflowExecutionFailed { .. }
-                | Self::WorkflowExecutionCanceled { .. }
-                | Self::WorkflowExecutionContinuedAsNew { .. }
-                | Self::ActivityTaskScheduled { .. }
-                | Self::ActivityTaskCanceled { .. }
-                | Self::TimerStarted { .. }
-                | Self::TimerCanceled { .. }
-                | Self::StartChildWorkflowExecutionInitiated { .. }
-                | Self::RequestCancelExternalWorkflowExecutionInitiated { .. }
-                | Self::MarkerRecorded { .. }
-        )
+            | Self::WorkflowExecutionFailed { .. }
+            | Self::WorkflowExecutionCanceled { .. }
+            | Self::WorkflowExecutionContinuedAsNew { .. }
+            | Self::ActivityTaskScheduled { .. }
+            | Self::ActivityTaskCanceled { .. }
+            | Self::TimerStarted { .. }
+            | Self::TimerCanceled { .. }
+            | Self::StartChildWorkflowExecutionInitiated { .. }
+            | Self::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | Self::MarkerRecorded { .. } => true,
+            Self::WorkflowExecutionStarted(_)
+            | Self::WorkflowExecutionSignaled { .. }
+            | Self::WorkflowExecutionCancelRequested { .. }
+            | Self::WorkflowExecutionTerminated { .. }
+            | Self::WorkflowExecutionTimedOut { .. }
+            | Self::ActivityTaskStarted { .. }
+            | Self::ActivityTaskCompleted { .. }
+            | Self::ActivityTaskFailed { .. }
+            | Self::ActivityTaskTimedOut { .. }
+            | Self::TimerFired { .. }
+            | Self::StartChildWorkflowExecutionFailed { .. }
+            | Self::ChildWorkflowExecutionStarted { .. }
+            | Self::ChildWorkflowExecutionClosed { .. } => false,
+        }
     }
 
     /// Whether replayed code reads its payload.

@@ -47,7 +47,7 @@ pub const DRIVE_MS: u64 = 240_000;
 pub const MAX_ATTEMPTS_AT_ONCE: usize = 16;
 
 /// Returns the pause after a failed turn, in milliseconds: one second, doubled each time up to a minute.
-pub fn task_pause_ms(attempt: u32) -> u64 {
+pub fn turn_pause_ms(attempt: u32) -> u64 {
     let doublings = attempt.saturating_sub(1).min(6);
     (1_000 << doublings).min(60_000)
 }

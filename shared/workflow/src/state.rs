@@ -17,7 +17,7 @@ use crate::options::ParentClosePolicy;
 use crate::pending::{PendingActivity, PendingChild, PendingTimer};
 use crate::status::RunStatus;
 use crate::stored_time::{millis, optional_millis};
-use crate::task_failure::TaskFailure;
+use crate::turn_failure::TurnFailure;
 
 /// Characters of a failure's message that are kept while the activity is retried: the state must stay small.
 const KEPT_FAILURE_CHARACTERS: usize = 500;
@@ -93,11 +93,11 @@ pub struct DeliveryLink {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedTask {
+pub struct FailedTurn {
     /// Number of failed turns in a row.
     pub attempt: u32,
     /// Failure of the last turn.
-    pub failure: TaskFailure,
+    pub failure: TurnFailure,
     #[serde(with = "millis")]
     pub next_attempt_at: UtcTime,
 }
@@ -165,11 +165,16 @@ pub struct RunState {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<Effect>,
     /// The last turn, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_task: Option<FailedTask>,
-    /// Time for which the last delayed message was sent.
-    #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
-    pub woken_at: Option<UtcTime>,
+    #[serde(rename = "failed_task", default, skip_serializing_if = "Option::is_none")]
+    pub failed_turn: Option<FailedTurn>,
+    /// Time at which the delayed hint that was sent last arrives.
+    #[serde(
+        rename = "woken_at",
+        default,
+        with = "optional_millis",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub wake_sent_for: Option<UtcTime>,
     /// Outcome for the parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ChildOutcome>,
@@ -210,8 +215,8 @@ impl RunState {
             timers: BTreeMap::new(),
             children: BTreeMap::new(),
             outbox: Vec::new(),
-            failed_task: None,
-            woken_at: None,
+            failed_turn: None,
+            wake_sent_for: None,
             outcome: None,
             tail: Vec::new(),
         }
@@ -379,7 +384,7 @@ impl RunState {
         self.closed_at = Some(at);
         self.activities.clear();
         self.timers.clear();
-        self.failed_task = None;
+        self.failed_turn = None;
         for (initiated, child) in std::mem::take(&mut self.children) {
             if child.policy != ParentClosePolicy::Abandon {
                 // A child that is not started is no longer needed.

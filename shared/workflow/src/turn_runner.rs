@@ -10,8 +10,8 @@ use platform::queue::BoxFuture;
 use tracing::error;
 
 use crate::event::{Event, EventKind};
-use crate::task_failure::TaskFailure;
 use crate::turn::{Code, Replay, Turn, make_turn};
+use crate::turn_failure::TurnFailure;
 
 /// Time limit of a turn.
 pub const TURN_LIMIT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub struct Task {
 }
 
 impl Task {
-    fn replay(&self, abort: Option<&Arc<AtomicBool>>) -> Result<Turn, TaskFailure> {
+    fn replay(&self, abort: Option<&Arc<AtomicBool>>) -> Result<Turn, TurnFailure> {
         make_turn(
             &self.code,
             Replay {
@@ -43,14 +43,14 @@ impl Task {
 }
 
 pub trait TurnRunner: Send + Sync {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>>;
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>>;
 }
 
 /// Runs a turn on the caller's thread, without a time limit.
 pub struct Inline;
 
 impl TurnRunner for Inline {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>> {
         Box::pin(async move { task.replay(None) })
     }
 }
@@ -74,7 +74,7 @@ fn forget(left: &Mutex<BTreeSet<String>>, run_id: &str) {
 }
 
 impl TurnRunner for OnThread {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>> {
         let run_id = match task.history.first().map(|event| &event.kind) {
             Some(EventKind::WorkflowExecutionStarted(started)) => started.run_id.clone(),
             _ => String::new(),
@@ -83,7 +83,7 @@ impl TurnRunner for OnThread {
         let is_left = self.is_left(&run_id);
         Box::pin(async move {
             if is_left {
-                return Err(TaskFailure::stuck(format!(
+                return Err(TurnFailure::stuck(format!(
                     "The code did not give way within {} seconds in an earlier turn, and still does not.",
                     TURN_LIMIT.as_secs()
                 )));
@@ -114,7 +114,7 @@ impl TurnRunner for OnThread {
                                 run_id,
                                 "code of a workflow does not give way; its thread is left behind"
                             );
-                            return Err(TaskFailure::stuck(format!(
+                            return Err(TurnFailure::stuck(format!(
                                 "The code did not give way within {} seconds.",
                                 TURN_LIMIT.as_secs()
                             )));
@@ -122,7 +122,7 @@ impl TurnRunner for OnThread {
                     }
                 }
             };
-            joined.unwrap_or_else(|error| Err(TaskFailure::panicked(error.to_string())))
+            joined.unwrap_or_else(|error| Err(TurnFailure::panicked(error.to_string())))
         })
     }
 }

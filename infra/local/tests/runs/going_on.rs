@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use platform::ErrorKind;
+use platform::records::{Condition, Written, keys};
 use serde_json::{Value, json};
 use workflow::Payload;
 use workflow::engine::{IdReuse, StartRun};
@@ -45,6 +46,24 @@ async fn a_run_is_announced_when_it_begins_and_when_it_ends_each_once() {
         );
     }
     assert_ne!(events[0]["event_id"], events[1]["event_id"]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_continue_does_not_keep_a_worker_busy() {
+    let world = World::start().await;
+    let run = world.begin("Chain", "w", json!(1)).await;
+    let other = world.begin("Listen", "x", Value::Null).await;
+    // No write of the engine does this: the run continues as another one only under its own workflow id.
+    let key = keys::workflow(&world.tenant, "w");
+    let record = json!({ "run_id": other });
+    let put = world.table.put(&key, &record, Condition::Present).await;
+    assert_eq!(put.unwrap(), Written::Done);
+    let drive = world.engine.drive(&world.tenant, &run);
+    let error = tokio::time::timeout(Duration::from_secs(60), drive)
+        .await
+        .expect("it ends")
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test]

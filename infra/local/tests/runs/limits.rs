@@ -77,7 +77,7 @@ async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_s
         let run = world.begin(workflow_type, workflow_type, input).await;
         let state = world.drive(&run).await;
         assert_eq!(state.status, RunStatus::Running);
-        let failed = state.failed_task.expect("the turn came to nothing");
+        let failed = state.failed_turn.expect("the turn came to nothing");
         assert!(failed.failure.message.contains(said), "{failed:?}");
     }
 }

@@ -43,7 +43,7 @@ pub struct EngineConfig {
     pub library_path: Option<OsString>,
     /// Folder in which each child gets its own temporary directory.
     pub temp_directory: PathBuf,
-    /// Most children that work at a time, and most idle children kept bound to a version.
+    /// Most children that work at normal priority at a time, and most idle children kept bound to a version.
     pub max_children: usize,
     pub limits: EngineLimits,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::context::Context;
 use crate::import::conversion;
-use crate::import::faults::{Fault, Kind, MAX_FAULTS, MAX_VALUE, cut, shown};
+use crate::import::faults::{Fault, Kind, MAX_ROW_ERRORS, MAX_VALUE, cut, shown};
 use crate::import::key::Key;
 use crate::import::segment_file::{self, CopyError};
 use crate::import::source::{Making, Source};
@@ -51,7 +51,7 @@ const UNFIT: u8 = 0;
 const LOSSY: u8 = 1;
 const MISSING: u8 = 2;
 
-/// Returns the faults of the first wrong rows, in row order: [`MAX_FAULTS`], and one more if there are more.
+/// Returns the faults of the first wrong rows, in row order: [`MAX_ROW_ERRORS`], and one more if there are more.
 /// Each row reports its first wrong column.
 pub(crate) fn faults(
     context: &Context,
@@ -88,7 +88,7 @@ pub(crate) fn faults(
          WHERE flaw IS NOT NULL OR fault IS NOT NULL LIMIT {}",
         candidates.join(", "),
         numbered(&relation.sql),
-        MAX_FAULTS + 1
+        MAX_ROW_ERRORS + 1
     );
     let read = || -> duckdb::Result<Vec<Found>> {
         let mut statement = context.connection.prepare(&search)?;

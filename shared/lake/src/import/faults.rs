@@ -4,10 +4,10 @@ use platform::error::RowError;
 use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// Most faults that an error lists.
-pub(crate) const MAX_FAULTS: usize = 100;
-/// Most faults that the sentences of an error mention.
-pub(crate) const MAX_LISTED: usize = 10;
+/// Most rows that the field `errors` of an error lists.
+pub(crate) const MAX_ROW_ERRORS: usize = 100;
+/// Most rows that the field `details` of an error mentions.
+pub(crate) const MAX_SENTENCES: usize = 10;
 /// Longest value in a sentence, in characters.
 const MAX_SHOWN: usize = 60;
 /// Longest value in the list of faults, in characters.
@@ -70,10 +70,10 @@ pub(crate) fn merge(mut faults: Vec<Fault>, others: Vec<Fault>) -> Vec<Fault> {
 }
 
 /// Returns the error: 422, or 409 if the rows only break rules of the tables. `tables` has the faults of each
-/// table in row order; a table with more than [`MAX_FAULTS`] has only its first ones.
+/// table in row order; a table with more than [`MAX_ROW_ERRORS`] has only its first ones.
 pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
     let all: Vec<_> = tables.iter().flatten().collect();
-    let is_cut = tables.iter().any(|faults| faults.len() > MAX_FAULTS);
+    let is_cut = tables.iter().any(|faults| faults.len() > MAX_ROW_ERRORS);
     let breaks_a_rule = |fault: &&Fault| matches!(fault.kind, Kind::Missing | Kind::Key);
     let kind = match all.iter().all(breaks_a_rule) {
         true => ErrorKind::Conflict,
@@ -85,15 +85,16 @@ pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
     let more = match (all.len() - 1, is_cut) {
         (0, _) => String::new(),
         (1, _) => " One more row is at fault.".to_owned(),
-        (more, false) => format!(" {more} more rows are at fault."),
-        (_, true) => format!(" More than {MAX_FAULTS} rows are at fault; the first are listed."),
+        (more, false) if more < MAX_ROW_ERRORS => format!(" {more} more rows are at fault."),
+        (more, false) => format!(" {more} more rows are at fault; the first {MAX_ROW_ERRORS} are listed."),
+        (_, true) => format!(" More than {MAX_ROW_ERRORS} rows are at fault; the first are listed."),
     };
     let message = format!(
         "Table '{}', {}.{more} Row 1 is the first row of data.",
         first.error.table,
         first.sentence()
     );
-    let errors = all.iter().take(MAX_FAULTS).map(|fault| fault.error.clone());
+    let errors = all.iter().take(MAX_ROW_ERRORS).map(|fault| fault.error.clone());
     let error = Error::new(kind, message)
         .with_row_errors(errors.collect())
         .quoting_data();
@@ -101,7 +102,7 @@ pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
         return error;
     }
     let is_one_table = all.iter().all(|fault| fault.error.table == first.error.table);
-    let sentences = all.iter().take(MAX_LISTED).map(|fault| match is_one_table {
+    let sentences = all.iter().take(MAX_SENTENCES).map(|fault| match is_one_table {
         true => fault.sentence(),
         false => format!("table '{}', {}", fault.error.table, fault.sentence()),
     });
@@ -171,8 +172,11 @@ mod tests {
         ] {
             assert_eq!(message(&[rows(count)]), format!("{begin}{more}{end}"));
         }
+        // Each table's list is complete, and both together are longer than the list of the error.
+        let of_both = message(&[rows(60), vec![fault(Kind::Row, "u", 1); 60]]);
+        assert!(of_both.contains(" 119 more rows are at fault; the first 100 are listed."));
         let error = refusal(&[rows(101), vec![fault(Kind::Key, "u", 3)]]);
-        assert_eq!(error.row_errors().len(), MAX_FAULTS);
+        assert_eq!(error.row_errors().len(), MAX_ROW_ERRORS);
         let error = refusal(&[rows(1), vec![fault(Kind::Key, "u", 3)]]);
         assert_eq!(
             error.details(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::context::Context;
 use crate::import::fault_search::{ROW_NUMBER, numbered};
-use crate::import::faults::{MAX_FAULTS, MAX_VALUE, shown};
+use crate::import::faults::{MAX_ROW_ERRORS, MAX_VALUE, shown};
 use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
 use crate::tables::sql;
@@ -77,7 +77,7 @@ impl Key {
         Ok(!find(context, &joined)?.is_empty())
     }
 
-    /// Returns the first rows of a relation whose key an earlier row has: [`MAX_FAULTS`], and one more if
+    /// Returns the first rows of a relation whose key an earlier row has: [`MAX_ROW_ERRORS`], and one more if
     /// there are more.
     pub(crate) fn repeated(&self, context: &Context, relation: &str) -> Result<Vec<Found>> {
         let (list, new) = (self.list(), numbered(relation));
@@ -87,12 +87,12 @@ impl Key {
              WHERE new.{ROW_NUMBER} > first_row ORDER BY 1 LIMIT {}",
             self.texts("new."),
             self.is_present(),
-            MAX_FAULTS + 1
+            MAX_ROW_ERRORS + 1
         );
         find(context, &query)
     }
 
-    /// Returns the first rows of `new` whose key also occurs in `existing`: [`MAX_FAULTS`], and one more if
+    /// Returns the first rows of `new` whose key also occurs in `existing`: [`MAX_ROW_ERRORS`], and one more if
     /// there are more.
     pub(crate) fn shared(&self, context: &Context, new: &str, existing: &str) -> Result<Vec<Found>> {
         let query = format!(
@@ -100,7 +100,7 @@ impl Key {
             self.texts("new."),
             numbered(new),
             self.list(),
-            MAX_FAULTS + 1
+            MAX_ROW_ERRORS + 1
         );
         find(context, &query)
     }

@@ -67,7 +67,7 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
             }
             return Ok(shape);
         }
-        while let Some(first) = rest.first() {
+        while !rest.is_empty() {
             let length = match place {
                 Place::FieldStart | Place::QuoteInQuoted => 0,
                 Place::Unquoted => memchr2(b',', b'\n', rest).unwrap_or(rest.len()),
@@ -81,7 +81,6 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
                 is_blank &= rest.iter().all(|byte| *byte == b'\r');
                 break;
             };
-            let byte = if length == 0 { first } else { byte };
             if place == Place::FieldStart && *byte == b'"' {
                 opened = QuoteFault {
                     record,

@@ -40,7 +40,7 @@ pub(crate) enum Job {
         params: Option<Map<String, Value>>,
     },
     /// Runs the planned statement. `tables` are the tables that it needs and whose views must be made; the
-    /// reply is a `Written`, its body the answer.
+    /// reply is an `AnswerSize`, its body the answer.
     Query {
         tables: Vec<BoundTable>,
         rows: usize,

@@ -13,7 +13,7 @@ use platform::{Error, Result};
 
 use crate::child::context::Context;
 use crate::import::compression::{Compression, Prepared};
-use crate::import::faults::{Fault, MAX_FAULTS, shown};
+use crate::import::faults::{Fault, MAX_ROW_ERRORS, shown};
 use crate::import::plain::{Form, is_plain};
 use crate::import::segment_file::CopyError;
 use crate::import::shape::{Shape, shape};
@@ -333,7 +333,7 @@ fn bad_rows(
     shape: &Shape,
 ) -> Result<Vec<Fault>> {
     // Each value of a row may be rejected, and so may surplus values.
-    let rejects = (MAX_FAULTS + 1) * (columns + 1);
+    let rejects = (MAX_ROW_ERRORS + 1) * (columns + 1);
     let relation = relation(
         file,
         &vec!["VARCHAR".to_owned(); columns],
@@ -347,7 +347,7 @@ fn bad_rows(
     let query = format!(
         "SELECT DISTINCT ON (line) line, error_type::VARCHAR, error_message FROM reject_errors \
          ORDER BY line, column_idx LIMIT {}",
-        MAX_FAULTS + 1
+        MAX_ROW_ERRORS + 1
     );
     let mut statement = context.connection.prepare(&query).map_err(own_error)?;
     let rows = statement

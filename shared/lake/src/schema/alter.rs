@@ -127,7 +127,7 @@ impl<'a> Alter<'a> {
         let Some(column) = self.table.columns.get_mut(at) else {
             return Err(Error::internal("the column that was found is gone"));
         };
-        let mut coarser = false;
+        let mut bounds_are_stale = false;
         if let Some(column_type) = change.column_type
             && column_type != column.column_type
         {
@@ -137,8 +137,8 @@ impl<'a> Alter<'a> {
                 column.initial_default = None;
             } else if from.widens_to(column_type) {
                 // A FLOAT's text, parsed as DOUBLE, gives another value than the widened FLOAT.
-                coarser = from == ColumnType::Float;
-                if coarser {
+                bounds_are_stale = from == ColumnType::Float;
+                if bounds_are_stale {
                     let exact = column.initial_default.as_deref().and_then(as_double);
                     column.initial_default = exact.or(column.initial_default.take());
                 }
@@ -176,7 +176,7 @@ impl<'a> Alter<'a> {
             };
             Error::invalid(format!("{path}.default {reason}{advice}."))
         })?;
-        if coarser {
+        if bounds_are_stale {
             let field_id = column.field_id;
             self.forget_bounds(field_id);
         }

@@ -3,8 +3,8 @@
 //! DuckDB's own statement type is no proof (`PRAGMA` reports SELECT). So the check reads the parse tree of
 //! `json_serialize_sql`, and everything in it must be on a list: kinds of expressions and table references,
 //! table functions, and scalar functions. Anything that a later DuckDB adds is therefore refused until it is
-//! reviewed and listed. The fence holds without this check; the check protects what the fence does not cover:
-//! the catalog and the settings.
+//! reviewed and listed. The fence protects files, the network and changes of settings without this check; the
+//! check also hides the catalog and the values of settings.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};

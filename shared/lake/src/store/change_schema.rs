@@ -30,7 +30,7 @@ struct Rewritten {
 }
 
 /// Rewritten files of all attempts.
-struct Workshop<'a> {
+struct RewriteCache<'a> {
     tenant: &'a Tenant,
     folder: TempDir,
     now: UtcTime,
@@ -49,7 +49,7 @@ impl DataStores {
         mut plan: impl FnMut(&Manifest, UtcTime) -> Result<SchemaPlan>,
     ) -> Result<Loaded> {
         let now = self.inner.clock.now();
-        let mut workshop = Workshop {
+        let mut cache = RewriteCache {
             tenant,
             folder: tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?,
             now,
@@ -67,7 +67,9 @@ impl DataStores {
                 return Ok(base);
             }
             for altered in &altered {
-                let table = self.see_to_rows(&mut workshop, &base.manifest, altered).await?;
+                let table = self
+                    .rewrite_and_check(&mut cache, &base.manifest, altered)
+                    .await?;
                 replace(&mut manifest, table);
             }
             manifest.schema_version += 1;
@@ -84,9 +86,9 @@ impl DataStores {
     }
 
     /// Rewrites the files of a table if needed, and checks its new rules. Returns the resulting table.
-    async fn see_to_rows(
+    async fn rewrite_and_check(
         &self,
-        workshop: &mut Workshop<'_>,
+        cache: &mut RewriteCache<'_>,
         base: &Manifest,
         altered: &Altered,
     ) -> Result<TableVersion> {
@@ -94,17 +96,17 @@ impl DataStores {
         let before = tables.find(|table| table.table_id == altered.table.table_id);
         let before = before.ok_or_else(|| Error::internal("an altered table is not in the manifest"))?;
         let store = &base.store_id;
-        let files = self.files(workshop.tenant, store, [before]).await?;
+        let files = self.files(cache.tenant, store, [before]).await?;
         let mut table = altered.table.clone();
         let mut paths = files.paths();
         if altered.rewrite.is_some() {
-            let made = self.rewrite(workshop, store, before, altered, &paths).await?;
-            let folder = workshop.folder.path();
+            let made = self.rewrite(cache, store, before, altered, &paths).await?;
+            let folder = cache.folder.path();
             paths = made.iter().map(|segment| output(folder, segment)).collect();
             table.segments = made;
         }
         if !altered.required.is_empty() || !altered.keys.is_empty() {
-            let account = workshop.tenant.account();
+            let account = cache.tenant.account();
             self.inner.engine.check_rows(account, altered, paths).await?;
         }
         Ok(table)
@@ -113,13 +115,13 @@ impl DataStores {
     /// Returns the new segments of a table, including those of earlier attempts.
     async fn rewrite(
         &self,
-        workshop: &mut Workshop<'_>,
+        cache: &mut RewriteCache<'_>,
         store: &str,
         before: &TableVersion,
         altered: &Altered,
         files: &[PathBuf],
     ) -> Result<Vec<Segment>> {
-        let done = workshop.rewritten.entry(before.table_id).or_default();
+        let done = cache.rewritten.entry(before.table_id).or_default();
         if done.from != before.columns || done.to != altered.table.columns {
             *done = Rewritten {
                 from: before.columns.clone(),
@@ -135,28 +137,28 @@ impl DataStores {
                 missing.push(File {
                     paths: vec![path.clone()],
                     rows_before,
-                    new_id: ids::new_id(workshop.now),
+                    new_id: ids::new_id(cache.now),
                 });
                 old_ids.push(id.clone());
             }
             rows_before += segment.rows;
         }
         if !missing.is_empty() {
-            let folder = workshop.folder.path();
+            let folder = cache.folder.path();
             let made = self
                 .inner
                 .engine
                 .rewrite(
-                    workshop.tenant.account(),
+                    cache.tenant.account(),
                     before,
                     altered,
                     missing,
                     folder,
-                    workshop.now,
+                    cache.now,
                 )
                 .await?;
             for (old_id, segment) in old_ids.into_iter().zip(made) {
-                let key = keys::segment_key(workshop.tenant, store, &segment.segment_id);
+                let key = keys::segment_key(cache.tenant, store, &segment.segment_id);
                 self.inner
                     .objects
                     .put_file(&key, &output(folder, &segment))

@@ -24,7 +24,7 @@ pub struct Loaded {
     /// Owner of the store.
     pub tenant: Tenant,
     pub record: StoreRecord,
-    /// Manifest of the current version.
+    /// Manifest of the version that was loaded; `record` is always the head.
     pub manifest: Arc<Manifest>,
 }
 
@@ -77,8 +77,8 @@ impl DataStores {
         Ok(manifest)
     }
 
-    /// Commits `change` as the next version after `base`. Returns None if another writer committed first;
-    /// then the caller must load again and repeat.
+    /// Commits `change` as the next version after `base`. Returns None if another writer committed first,
+    /// if the snapshot's name is taken, or if the import's job is gone; the caller loads again and decides.
     pub(super) async fn commit(
         &self,
         tenant: &Tenant,

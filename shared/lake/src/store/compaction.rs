@@ -15,7 +15,8 @@ use crate::jobs::rewrite;
 use crate::schema::alter::{Altered, ValueSource};
 use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
 
-/// A segment below this size is small. Reading it takes some hundred milliseconds; opening it takes one.
+/// A segment below this size is small. Reading one of this size takes some hundred milliseconds, and opening
+/// any takes one millisecond.
 const SMALL_BYTES: u64 = 32 * 1_024 * 1_024;
 /// Most bytes of the small segments merged into one, so that an instance fetches and rewrites them in
 /// seconds.

@@ -1,9 +1,10 @@
 //! Collects garbage: removes objects that no version names, and versions past their retention.
 //!
-//! An object is written before a version names it, and a rollback to a version that was just removed may be
-//! in progress. So an object is removed only if an earlier collection already found it unreachable, at least
-//! a grace period ago, which is longer than any request or import. A list beside the store's objects records
-//! when each was found.
+//! An unreachable object may become reachable again: an import uploads it before a version names it, and a
+//! rollback may be about to name the objects of a version that was just removed. So an object is removed only
+//! if an earlier collection found it unreachable too, at least a grace period ago, which is longer than any
+//! request or import. A list beside the store's objects records when each was found. The importer function
+//! collects daily, the local runner hourly.
 //!
 //! **Invariant:** an object that a kept version names is never removed.
 

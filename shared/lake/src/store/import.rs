@@ -2,8 +2,8 @@
 //!
 //! Rows first become segments, one per table, checked for types and values. Then keys are checked against the
 //! current version, even if values are wrong, so that a caller learns of all faults at once, and one commit
-//! names the new segments. A lost race repeats only the second half, unless a table's columns changed
-//! meanwhile.
+//! names the new segments. A lost race repeats the check of the keys and the commit; it repeats the staging
+//! only if a table's columns changed meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,13 @@ use futures::future::try_join;
 use platform::queue::Queue;
 use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use platform::sources::{RemoteFile, Sources};
-use platform::{Error, ErrorKind, Result, Tenant, ids};
+use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 use tracing::warn;
 
 use super::commit::{Change, store_races};
+use super::import_inputs::ImportFile;
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{ImportSession, Stage, Staged};
@@ -75,6 +77,16 @@ pub enum ImportSource {
         file: RemoteFile,
         format: FileFormat,
     },
+}
+
+/// An import's rows, kept while its commit is repeated.
+struct Staging<'a> {
+    import: &'a Import,
+    inputs: Vec<ImportFile>,
+    folder: TempDir,
+    started_at: UtcTime,
+    /// By the table's name in lower case.
+    tables: BTreeMap<String, StagedTable>,
 }
 
 /// A table's new segment, and the table version that it was made for.
@@ -139,7 +151,7 @@ impl DataStores {
             Ok(completed) => return Ok(completed),
             Err(error) => error,
         };
-        // Only wrong rows make a failed import; after any other error, the request was not carried out.
+        // Rows or files at fault make a failed import; after any other error, the request was not carried out.
         if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Unprocessable) {
             return Err(error);
         }
@@ -180,52 +192,17 @@ impl DataStores {
         has_job: bool,
     ) -> Result<ImportRecord> {
         let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
-        let inputs = self.inputs(tenant, import, folder.path()).await?;
-        let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
+        let mut staging = Staging {
+            import,
+            inputs: self.inputs(tenant, import, folder.path()).await?,
+            folder,
+            started_at: record.started_at,
+            tables: BTreeMap::new(),
+        };
         let mut races = store_races();
         loop {
-            // Taken only while it is needed, because there are few children.
-            let mut session = self.inner.engine.begin_import(tenant.account());
-            let mut faults = Vec::new();
-            for (wanted, input) in import.tables.iter().zip(&inputs) {
-                let table = table(&base.manifest, &wanted.table)?;
-                let key = table.name.to_lowercase();
-                let is_staged = staged
-                    .get(&key)
-                    .is_some_and(|staged| staged.table.columns == table.columns);
-                if !is_staged {
-                    let stage = Stage {
-                        table,
-                        segment_id: &ids::new_id(record.started_at),
-                        directory: folder.path(),
-                        now: record.started_at,
-                        rounding: import.rounding,
-                    };
-                    let made = StagedTable {
-                        table: table.clone(),
-                        staged: session.stage(stage, input.format, &input.file).await?,
-                    };
-                    staged.insert(key.clone(), made);
-                }
-                let Some(StagedTable { staged: made, .. }) = staged.get(&key) else {
-                    continue;
-                };
-                let check = self.check_keys(&mut session, tenant, &base, table, made, import.mode);
-                let is_refused =
-                    !made.faults.is_empty() || faults.iter().any(|rows: &Vec<_>| !rows.is_empty());
-                let keys = if is_staged || is_refused {
-                    check.await?
-                } else {
-                    // Both at once: a segment that no version names does no harm.
-                    try_join(self.keep(tenant, &base, made), check).await?.1
-                };
-                faults.push(faults::merge(made.faults.clone(), keys));
-            }
-            drop(session);
-            if faults.iter().any(|rows| !rows.is_empty()) {
-                return Err(faults::refusal(&faults));
-            }
-            let (manifest, rows_imported) = next_manifest(&base.manifest, &staged, import.mode);
+            self.stage_and_check(tenant, &base, &mut staging).await?;
+            let (manifest, rows_imported) = next_manifest(&base.manifest, &staging.tables, import.mode);
             let import_record = ImportRecord {
                 status: ImportStatus::Completed,
                 rows_imported,
@@ -258,8 +235,58 @@ impl DataStores {
         }
     }
 
-    /// Stores a new segment in the folder of the store's segments.
-    async fn keep(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
+    /// Stages the tables that have no segment for the columns of `base`, and checks the keys of all. Fails with
+    /// the faults of all tables.
+    async fn stage_and_check(&self, tenant: &Tenant, base: &Loaded, staging: &mut Staging<'_>) -> Result<()> {
+        // Held only while it is needed, because there are few children.
+        let mut session = self.inner.engine.begin_import(tenant.account());
+        let import = staging.import;
+        let mut faults = Vec::new();
+        let mut is_refused = false;
+        for (wanted, input) in import.tables.iter().zip(&staging.inputs) {
+            let table = table(&base.manifest, &wanted.table)?;
+            let name = table.name.to_lowercase();
+            let kept = staging.tables.remove(&name);
+            let kept = kept.filter(|kept| kept.table.columns == table.columns);
+            let is_uploaded = kept.is_some();
+            let made = match kept {
+                Some(kept) => kept,
+                None => {
+                    let stage = Stage {
+                        table,
+                        segment_id: &ids::new_id(staging.started_at),
+                        directory: staging.folder.path(),
+                        now: staging.started_at,
+                        rounding: import.rounding,
+                    };
+                    StagedTable {
+                        table: table.clone(),
+                        staged: session.stage(stage, input.format, &input.file).await?,
+                    }
+                }
+            };
+            is_refused |= !made.staged.faults.is_empty();
+            let check = self.check_keys(&mut session, tenant, base, table, &made.staged, import.mode);
+            let keys = if is_uploaded || is_refused {
+                check.await?
+            } else {
+                // Both at once: a segment that no version names does no harm.
+                try_join(self.upload_segment(tenant, base, &made.staged), check)
+                    .await?
+                    .1
+            };
+            is_refused |= !keys.is_empty();
+            faults.push(faults::merge(made.staged.faults.clone(), keys));
+            staging.tables.insert(name, made);
+        }
+        match is_refused {
+            true => Err(faults::refusal(&faults)),
+            false => Ok(()),
+        }
+    }
+
+    /// Uploads a new segment, which no version names yet.
+    async fn upload_segment(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
         if let Some((segment, path)) = &made.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;

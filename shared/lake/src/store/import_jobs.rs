@@ -24,11 +24,13 @@ use crate::import::rounding::Rounding;
 
 /// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;
-/// Lease of an import: longer than a function can run.
-const HELD_FOR: Duration = Duration::from_secs(16 * 60);
+/// Never renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer, and
+/// then a second attempt starts, of which the commit lets one win.
+const IMPORT_LEASE: Duration = Duration::from_secs(16 * 60);
 /// Time allowed for the delivery of a hint before another one is sent.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// Shortest back-off after a transient failure.
+/// Back-off after a transient failure. The sweep sends the next hint, because the message of this one returns
+/// earlier and finds the job leased.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Most bytes of work in a job: a record has at most 400 KB.
@@ -116,7 +118,7 @@ impl DataStores {
         }
         let job = ImportJob {
             attempts: before.attempts + 1,
-            held_until: after(now, HELD_FOR),
+            held_until: after(now, IMPORT_LEASE),
             ..before
         };
         let record = ImportRecord {
@@ -202,7 +204,7 @@ impl DataStores {
         let jobs = self
             .inner
             .records
-            .due_import_jobs(after(now, HELD_FOR + DELIVERED_WITHIN))
+            .due_import_jobs(after(now, IMPORT_LEASE + DELIVERED_WITHIN))
             .await?;
         for job in &jobs {
             if self

@@ -67,9 +67,9 @@ const MIB: u64 = 1_024 * 1_024;
 /// Less than API Gateway's limit for a response, 29 s.
 const IMPORT_WAIT_SECONDS: u64 = 20;
 
-/// Largest file that an import reads while its request waits, in bytes.
+/// Most bytes of all files of an import whose request waits.
 pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
-/// Largest file that an import in the background reads, in bytes.
+/// Most bytes of all files of an import in the background.
 pub const MAX_BACKGROUND_INPUT_BYTES: u64 = 4_096 * MIB;
 
 /// Folder and limits of the data stores.
@@ -82,7 +82,7 @@ pub struct StoreConfig {
     pub directory: PathBuf,
     /// Most bytes of cached data files.
     pub cache_bytes: u64,
-    /// Largest table, by the bytes of its segments, that gets a native copy; 0 for none.
+    /// Largest table, by the bytes of its segments, that gets a native copy; 0 for none, as in Lambda.
     pub max_copied_bytes: u64,
     /// Small segments of a table at which it is compacted.
     pub compact_at_segments: u64,
@@ -94,7 +94,7 @@ pub struct StoreConfig {
     pub import_deadline: Duration,
     /// Time that a request waits for its import. Then the import continues in the background.
     pub import_patience: Duration,
-    /// Largest file that an import reads, in bytes.
+    /// Most bytes of all files of one import.
     pub max_input_bytes: u64,
     /// The step at which the process aborts; for tests.
     pub crash_at: Option<Step>,

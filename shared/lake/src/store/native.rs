@@ -24,7 +24,7 @@ const MIN_BYTES: u64 = 64 * 1_024;
 /// Most tables whose reads are counted.
 const MAX_COUNTED: usize = 4_096;
 
-/// State of native copies that do not exist yet.
+/// Counts the reads of tables that have no native copy.
 pub(super) struct Copies {
     max_table_bytes: u64,
     /// Number of reads, by the name of the copy.
@@ -57,6 +57,7 @@ impl Copies {
         self.lock().remove(name);
     }
 
+    /// Prevents another copy: the count is already past the read at which a copy is due.
     fn give_up(&self, name: String) {
         self.lock().insert(name, READS);
     }
@@ -89,7 +90,7 @@ impl DataStores {
         for table in tables.iter().filter(|table| self.may_be_copied(table)) {
             let name = file_name(table);
             if self.inner.segments.find(&name, None).is_some() {
-                // After an eviction, the table is read from its segments and counted from zero.
+                // So that after an eviction the reads are counted from zero.
                 self.inner.copies.forget(&name);
             } else if self.inner.copies.count(&name) {
                 let (stores, tenant) = (self.clone(), tenant.clone());

@@ -10,13 +10,13 @@ use super::DataStores;
 /// A point, named after the step that was just done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An import wrote a segment.
+    /// An import uploaded a segment.
     SegmentWritten,
-    /// A commit wrote the manifest of the next version.
+    /// A commit uploaded the manifest of the next version.
     ManifestWritten,
     /// A commit moved the head to the next version, and the caller has no response yet.
     HeadMoved,
-    /// A compaction wrote its segments.
+    /// A compaction uploaded its segments.
     CompactedSegmentsWritten,
     /// A collection removed the record of an old version.
     VersionRemoved,

@@ -1,4 +1,4 @@
-//! Writes SQL: the only module in which a name or a text becomes part of a statement.
+//! Quotes names and texts for SQL. Every module that builds a statement quotes with these functions.
 
 use std::path::Path;
 

@@ -115,7 +115,7 @@ pub enum Committed {
     /// ended.
     Taken,
     /// Nothing was written: the guard does not hold.
-    Unguarded,
+    GuardFailed,
 }
 
 #[derive(Clone)]
@@ -273,7 +273,7 @@ impl Runs {
         }
         Ok(match outcome {
             Outcome::Done => Committed::Done,
-            Outcome::Refused(Some(GUARD)) => Committed::Unguarded,
+            Outcome::Refused(Some(GUARD)) => Committed::GuardFailed,
             // The workflow id belongs to another run, or to none, so there is nothing to end.
             Outcome::Refused(Some(ENDED)) => {
                 let commit = RunsCommit {

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
-use workflow::task_failure::TaskFailure;
 use workflow::turn::Local;
+use workflow::turn_failure::TurnFailure;
 use workflow::{Context, Failure};
 
 /// Duration above which an evaluation is recorded.
@@ -140,7 +140,7 @@ impl Expressions {
 
 /// Ends the turn from within the code. The engine retries it after a pause.
 fn fail_turn(message: &str) -> ! {
-    resume_unwind(Box::new(TaskFailure::stuck(message)))
+    resume_unwind(Box::new(TurnFailure::stuck(message)))
 }
 
 pub(super) struct Evaluations {

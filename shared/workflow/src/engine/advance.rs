@@ -16,8 +16,8 @@ use crate::limits;
 use crate::payload::Payload;
 use crate::registry::Registry;
 use crate::state::RunState;
-use crate::task_failure::TaskFailure;
 use crate::turn::Turn;
+use crate::turn_failure::TurnFailure;
 use crate::turn_runner::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
 
@@ -67,7 +67,7 @@ impl Engine {
             let accepted = accept(draft, finished, &self.services.worker);
             let waits = draft
                 .state
-                .failed_task
+                .failed_turn
                 .as_ref()
                 .is_some_and(|task| task.next_attempt_at > draft.now);
             if draft.state.needs_turn() && !waits {
@@ -92,7 +92,7 @@ impl Engine {
     ) -> Result<Option<Draft>> {
         let services = &self.services;
         let Some(code) = services.registry.find_workflow(&draft.state.workflow_type) else {
-            fail_turn(draft, TaskFailure::unknown_type(&draft.state.workflow_type));
+            fail_turn(draft, TurnFailure::unknown_type(&draft.state.workflow_type));
             return Ok(None);
         };
         let _permit = self
@@ -185,7 +185,7 @@ impl Engine {
     }
 }
 
-fn fail_turn(draft: &mut Draft, failure: TaskFailure) {
+fn fail_turn(draft: &mut Draft, failure: TurnFailure) {
     metrics::turn_failed();
     draft.turn_failed(failure);
 }
@@ -293,7 +293,7 @@ pub(crate) fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &s
 }
 
 /// Fails a turn that starts more than a run may wait for.
-pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
+pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TurnFailure> {
     let count = |begins: fn(&EventKind) -> bool| events.iter().filter(|kind| begins(kind)).count();
     let state = &draft.state;
     let kinds: [(&str, usize, usize); 3] = [
@@ -316,7 +316,7 @@ pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailur
     let (what, ..) = kinds
         .into_iter()
         .find(|(_, waits, more)| waits + more > limits::MAX_PENDING)?;
-    Some(TaskFailure::stuck(format!(
+    Some(TurnFailure::stuck(format!(
         "The code waits for more than {} {what} at a time.",
         limits::MAX_PENDING
     )))
@@ -324,7 +324,7 @@ pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailur
 
 /// Fails a turn whose output exceeds one commit, or an update that exceeds one record. A large payload counts
 /// as its reference.
-pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
+pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TurnFailure> {
     let small = |payload: &Payload| payload.bytes().min(limits::SMALL_PAYLOAD_BYTES);
     let of_event = |kind: &EventKind| {
         let json = serde_json::to_vec(kind).map_or(0, |json| json.len());
@@ -344,7 +344,7 @@ pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
     for update in published.rev().take(MAX_UPDATES as usize) {
         let mut message = match UpdateMessage::from_new(update.clone()) {
             Ok(message) => message,
-            Err(failure) => return Some(TaskFailure::stuck(failure.to_string())),
+            Err(failure) => return Some(TurnFailure::stuck(failure.to_string())),
         };
         message.shorten();
         let details = message.details.take();
@@ -352,7 +352,7 @@ pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
         updates += details.as_ref().map_or(0, small);
     }
     (events + updates > limits::MAX_WRITE_BYTES).then(|| {
-        TaskFailure::stuck(format!(
+        TurnFailure::stuck(format!(
             "The code asks for {events} bytes of events and {updates} bytes of update messages at a time; {} are the most.",
             limits::MAX_WRITE_BYTES
         ))

@@ -16,12 +16,9 @@ use crate::event::{EventKind, TimeoutKind};
 use crate::failure::Failure;
 use crate::limits;
 use crate::payload::Payload;
-use crate::pending::PendingActivity;
+use crate::pending::{HEARTBEAT_WRITES, PendingActivity};
 use crate::registry::{ActivityContext, Heartbeat};
 use crate::turn::panic_text;
-
-/// Number of heartbeats that are stored within one heartbeat timeout.
-const HEARTBEATS_WRITTEN: u64 = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
@@ -42,7 +39,7 @@ pub(super) struct Attempt {
     pub activity: PendingActivity,
     pub input: Payload,
     /// True once the command that scheduled the activity is stored.
-    pub written: Arc<AtomicBool>,
+    pub is_stored: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -71,7 +68,7 @@ impl Engine {
             lineage,
             mut activity,
             mut input,
-            written,
+            is_stored,
         } = attempt;
         let Some(code) = self.services.registry.find_activity(&activity.name).cloned() else {
             let message = format!("No activity '{}' is registered.", activity.name);
@@ -87,7 +84,7 @@ impl Engine {
         }
         let heard_at = Arc::new(AtomicI64::new(self.services.clock.now().as_millis()));
         let context = ActivityContext {
-            heartbeat: self.heartbeat(&tenant, &run_id, &activity, &heard_at, written),
+            heartbeat: self.heartbeat(&tenant, &run_id, &activity, &heard_at, is_stored),
             publish: self.publisher(&tenant, &run_id),
             tenant,
             workflow_id,
@@ -171,7 +168,7 @@ impl Engine {
         run_id: &str,
         activity: &PendingActivity,
         heard_at: &Arc<AtomicI64>,
-        written: Arc<AtomicBool>,
+        is_stored: Arc<AtomicBool>,
     ) -> Heartbeat {
         let (engine, tenant, run_id) = (self.clone(), tenant.clone(), run_id.to_owned());
         let (activity_id, attempt) = (activity.activity_id.clone(), activity.attempt);
@@ -180,11 +177,11 @@ impl Engine {
         Arc::new(move |mut details| {
             let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
             let (heard_at, written_at) = (Arc::clone(&heard_at), Arc::clone(&written_at));
-            let (activity_id, written) = (activity_id.clone(), Arc::clone(&written));
+            let (activity_id, is_stored) = (activity_id.clone(), Arc::clone(&is_stored));
             Box::pin(async move {
                 let now = engine.services.clock.now();
                 heard_at.store(now.as_millis(), Ordering::Relaxed);
-                let pause = limit.unwrap_or(crate::options::DEFAULT_START_TO_CLOSE_MS) / HEARTBEATS_WRITTEN;
+                let pause = limit.unwrap_or(crate::options::DEFAULT_START_TO_CLOSE_MS) / HEARTBEAT_WRITES;
                 let last = UtcTime::from_millis(written_at.load(Ordering::Relaxed)).unwrap_or(UtcTime::EPOCH);
                 if now < last.plus_ms(pause) {
                     return Ok(());
@@ -206,10 +203,10 @@ impl Engine {
                                 Ok(())
                             }
                             Some(_) => Ok(()),
-                            // An activity that is not stored yet cannot be missing.
-                            None if !written.load(Ordering::SeqCst) && !is_closed => Ok(()),
+                            // Before its command is stored, the state does not have the activity.
+                            None if !is_stored.load(Ordering::SeqCst) && !is_closed => Ok(()),
                             None => Err(platform::Error::conflict(
-                                "Nobody waits for this attempt any longer.",
+                                "The run does not wait for this attempt any longer.",
                             )),
                         }
                     })

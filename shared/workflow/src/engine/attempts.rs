@@ -41,8 +41,8 @@ enum State {
     Claimed(Box<Claim>),
     /// The write that records the start may have happened. It would have changed this version of the run.
     Unsure { claim: Box<Claim>, version: u64 },
-    /// `stored` becomes true once the activity's command is stored.
-    Running { stored: Arc<AtomicBool> },
+    /// `is_stored` becomes true once the activity's command is stored.
+    Running { is_stored: Arc<AtomicBool> },
     /// The attempt has ended, and its result is not stored.
     Ended(Finished),
 }
@@ -168,9 +168,9 @@ impl Attempts {
                 continue;
             };
             if stored.is_none_or(|run| is_started(run, &id, &claim)) {
-                let flag = Arc::new(AtomicBool::new(stored.is_some()));
-                self.futures.push(start(*claim, Arc::clone(&flag)));
-                self.list.push((id, State::Running { stored: flag }));
+                let is_stored = Arc::new(AtomicBool::new(stored.is_some()));
+                self.futures.push(start(*claim, Arc::clone(&is_stored)));
+                self.list.push((id, State::Running { is_stored }));
             }
         }
     }

@@ -1,13 +1,14 @@
 //! Drives a run: makes its turns, runs its attempts and executes its outbox, until nothing is left to do now.
 //!
-//! An attempt may start before the write that records its start, if that write is certain to be repeated:
-//! every replay requests a command again that follows from stored events. So a quick activity costs one
-//! write, its end included. A slow one is recorded while it runs. Whatever follows from the end of an attempt
-//! starts only after that end is stored.
+//! An attempt may start before the write that records its start, if its command follows from stored events. If
+//! the process dies then, the next drive replays these events, requests the same command and repeats the
+//! attempt under the same number. So a quick activity costs one write, its end included, and a slow one is
+//! recorded while it runs. Whatever follows from the end of an attempt starts only after that end is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::{info, warn};
 
@@ -41,6 +42,7 @@ impl Engine {
             started_at: self.services.clock.now(),
             worker: format!("{}/{}", self.services.worker, self.new_commit_id()),
             failures: 0,
+            races: new_races(),
             attempts: Attempts::default(),
             done: Vec::new(),
         };
@@ -49,7 +51,7 @@ impl Engine {
             drive.attempts.drop_claims();
             match result {
                 Ok(Next::Leave) => return Ok(()),
-                Ok(Next::Reload) => {}
+                Ok(Next::Reload) => drive.lose().await?,
                 Err(cause) if drive.may_retry(&cause) => {
                     warn!(
                         account = drive.tenant.account(),
@@ -111,6 +113,8 @@ struct Drive {
     worker: String,
     /// Failures of the record store in a row.
     failures: u32,
+    /// Races that were lost since the last write.
+    races: Races,
     attempts: Attempts,
     /// Effects that are executed but not stored as executed.
     done: Vec<Done>,
@@ -125,7 +129,24 @@ struct Step {
     effects_failed: bool,
 }
 
+fn new_races() -> Races {
+    Races::new(&RetryPolicy::RUN, "a run")
+}
+
 impl Drive {
+    /// Pauses after a lost race while the attempts continue. 503 after too many without any attempt, so that a
+    /// run whose records contradict each other does not keep a worker busy.
+    async fn lose(&mut self) -> Result<()> {
+        let pause_ms = match self.races.longest_pause_ms() {
+            Ok(pause_ms) => pause_ms,
+            Err(cause) if self.attempts.is_empty() => return Err(cause),
+            Err(_) => FAILURE_PAUSE_MS,
+        };
+        let pause = self.engine.services.sleep.sleep(pause_ms);
+        self.attempts.beside(pause).await;
+        Ok(())
+    }
+
     async fn load_and_drive(&mut self, run_id: &str) -> Result<Next> {
         let engine = self.engine.clone();
         let found = engine.services.store.find(&self.tenant, run_id);
@@ -195,7 +216,7 @@ impl Drive {
             next_run = self.advance(known, &mut draft, &mut finished).await?.or(next_run);
             self.claim_attempts(&mut draft).await?;
         }
-        // The write stores the time of the next retry.
+        // The write makes the run due again, so that the sweeper retries the effects.
         draft.changed |= effects_failed;
         Ok(Step {
             draft,
@@ -216,6 +237,7 @@ impl Drive {
             }
         }
         self.failures = 0;
+        self.races = new_races();
         self.done.clear();
         self.attempts.confirm();
         self.start_claimed(&known.state, true);
@@ -321,8 +343,8 @@ impl Drive {
     }
 
     /// Returns whether the claimed attempts may start before the write that records their start: no other
-    /// attempt runs, and none is limited to one attempt. A crash would lose the record of that one, and the
-    /// next drive would repeat it.
+    /// attempt runs, and none of the claimed ones is limited to one attempt, because after a crash the next
+    /// drive repeats an attempt that was not recorded, without counting it.
     fn may_start_before_the_write(&self) -> bool {
         let mut claims = self.attempts.claims().peekable();
         !self.attempts.are_running()
@@ -330,9 +352,9 @@ impl Drive {
             && claims.all(|claim| claim.activity.options.retry.maximum_attempts != 1)
     }
 
-    fn start_claimed(&mut self, state: &RunState, is_stored: bool) {
+    fn start_claimed(&mut self, state: &RunState, state_is_stored: bool) {
         let (engine, tenant) = (&self.engine, &self.tenant);
-        let start = |claim: Claim, written: Arc<AtomicBool>| {
+        let start = |claim: Claim, is_stored: Arc<AtomicBool>| {
             engine.carry_out(Attempt {
                 input: claim.input,
                 tenant: tenant.clone(),
@@ -342,10 +364,11 @@ impl Drive {
                 principal: state.principal(tenant),
                 lineage: state.lineage.clone(),
                 activity: claim.activity,
-                written,
+                is_stored,
             })
         };
-        self.attempts.start_claimed(is_stored.then_some(state), start);
+        self.attempts
+            .start_claimed(state_is_stored.then_some(state), start);
     }
 
     fn may_retry(&self, cause: &Error) -> bool {

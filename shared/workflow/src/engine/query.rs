@@ -6,7 +6,7 @@ use platform::{Error, ErrorKind, Result, Tenant};
 
 use super::Engine;
 use crate::payload::Payload;
-use crate::task_failure::TaskFailure;
+use crate::turn_failure::TurnFailure;
 use crate::turn_runner::Task;
 
 impl Engine {
@@ -19,7 +19,7 @@ impl Engine {
             .await?;
         let state = self.get(tenant, run_id).await?;
         let Some(code) = self.services.registry.find_workflow(&state.workflow_type) else {
-            return Err(failed(&TaskFailure::unknown_type(&state.workflow_type)));
+            return Err(failed(&TurnFailure::unknown_type(&state.workflow_type)));
         };
         let mut history = self.history(tenant, &state).await?;
         self.fetch_all(&mut history, false).await?;

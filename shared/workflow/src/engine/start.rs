@@ -85,7 +85,8 @@ impl StartRun {
 pub struct StartedRun {
     /// Run that owns the workflow id.
     pub run_id: String,
-    /// False if the run existed.
+    /// True if this start made the run, or an earlier attempt with the same run id did; false if another run
+    /// has the workflow id.
     pub is_new: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Finds runs whose hints were lost or whose worker died.
+//! Sends hints at due runs. A run is due if its hint was lost, or if the deadline of an attempt has passed
+//! because its worker died; [`Draft::pass_time`] ends such an attempt.
 
 use futures::stream::{self, StreamExt as _};
 use platform::records::runs::DueRun;
@@ -14,7 +15,7 @@ const LEAST_KEPT_MS: u64 = 24 * 3_600_000;
 const HINTS_AT_ONCE: usize = 16;
 /// Attempts to take over a run while the record store fails. After them its attempts run into their timeouts.
 const TAKE_OVER_TRIES: u32 = 8;
-/// Half the pause after the first attempt, in milliseconds; doubled after each.
+/// The pause after the n-th attempt is this multiplied by 2^n, in milliseconds.
 const TAKE_OVER_PAUSE_MS: u64 = 50;
 
 impl Engine {

@@ -84,7 +84,7 @@ impl Engine {
                 }
             }
             Committed::Taken => return Ok(WriteOutcome::Taken),
-            Committed::Unguarded => {
+            Committed::GuardFailed => {
                 return Err(Error::unavailable(
                     "the record that this start depends on changed meanwhile",
                 ));
@@ -147,10 +147,10 @@ impl Engine {
 fn plan_wake(draft: &mut Draft) -> Option<u64> {
     let next = draft.next_time()?;
     let delay_ms = next.millis_since(draft.now);
-    if draft.state.woken_at == Some(next) || u128::from(delay_ms) > MAX_DELAY.as_millis() {
+    if draft.state.wake_sent_for == Some(next) || u128::from(delay_ms) > MAX_DELAY.as_millis() {
         return None;
     }
-    draft.state.woken_at = Some(next);
+    draft.state.wake_sent_for = Some(next);
     Some(delay_ms)
 }
 

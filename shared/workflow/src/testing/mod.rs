@@ -29,8 +29,8 @@ use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::registry::Registry;
 use crate::status::RunStatus;
-use crate::task_failure::TaskFailure;
 use crate::turn::{NewUpdate, Replay, Turn, make_turn};
+use crate::turn_failure::TurnFailure;
 
 /// Default workflow id.
 const WORKFLOW_ID: &str = "test";
@@ -203,12 +203,12 @@ impl TestRun {
     /// A failure of the workflow's code is part of the outcome. Returns an error where a turn fails (the code
     /// panics, or is not deterministic), where a type or activity is not registered, and where a run or its
     /// retries do not end.
-    pub fn run(self) -> Result<TestOutcome, TaskFailure> {
+    pub fn run(self) -> Result<TestOutcome, TurnFailure> {
         let input = self
             .input
-            .map_err(|failure| TaskFailure::stuck(failure.message))?;
+            .map_err(|failure| TurnFailure::stuck(failure.message))?;
         let duplicates = self.registry.check();
-        duplicates.map_err(|duplicate| TaskFailure::stuck(duplicate.to_string()))?;
+        duplicates.map_err(|duplicate| TurnFailure::stuck(duplicate.to_string()))?;
         let mut world = World::new(self.registry, self.taking)?;
         let start = StartRun {
             program: self.program,
@@ -222,7 +222,7 @@ impl TestRun {
             // A replay of the whole history must not repeat a command or an update message.
             let again = replay(&registry, &run.history, run.processed, None)?;
             if !again.events.is_empty() || !again.updates.is_empty() {
-                return Err(TaskFailure::not_deterministic(
+                return Err(TurnFailure::not_deterministic(
                     "The code asks for something once more, or publishes it once more, when it is replayed.",
                 ));
             }
@@ -260,7 +260,7 @@ impl TestOutcome {
 /// event.
 ///
 /// In a history that ends with termination or a time-out, commands of the last turn may be missing.
-pub fn check_history(registry: &Registry, history: &[Event]) -> Result<(), TaskFailure> {
+pub fn check_history(registry: &Registry, history: &[Event]) -> Result<(), TurnFailure> {
     let cut_off = history.last().is_some_and(|last| {
         matches!(
             last.kind,
@@ -279,15 +279,15 @@ fn replay(
     history: &[Event],
     processed: u64,
     query: Option<&str>,
-) -> Result<Turn, TaskFailure> {
+) -> Result<Turn, TurnFailure> {
     let Some(EventKind::WorkflowExecutionStarted(started)) = history.first().map(|event| &event.kind) else {
-        return Err(TaskFailure::not_deterministic(
+        return Err(TurnFailure::not_deterministic(
             "The history does not begin with the run's beginning.",
         ));
     };
     let code = registry
         .find_workflow(&started.workflow_type)
-        .ok_or_else(|| TaskFailure::unknown_type(&started.workflow_type))?;
+        .ok_or_else(|| TurnFailure::unknown_type(&started.workflow_type))?;
     let replay = Replay {
         history,
         processed,
@@ -299,7 +299,7 @@ fn replay(
 
 /// Fails code that receives a signal or answers a query that its [`WorkflowType`](crate::WorkflowType) does
 /// not declare.
-fn check_interactions(registry: &Registry, workflow_type: &str, turn: &Turn) -> Result<(), TaskFailure> {
+fn check_interactions(registry: &Registry, workflow_type: &str, turn: &Turn) -> Result<(), TurnFailure> {
     let Some(declared) = registry.interactions(workflow_type) else {
         return Ok(());
     };
@@ -311,7 +311,7 @@ fn check_interactions(registry: &Registry, workflow_type: &str, turn: &Turn) -> 
         missing(&turn.signals, declared.signals).map(|name| ("signals", "listens for the signal", name));
     let query = missing(&turn.queries, declared.queries).map(|name| ("queries", "answers the query", name));
     match signal.or(query) {
-        Some((list, does, name)) => Err(TaskFailure::stuck(format!(
+        Some((list, does, name)) => Err(TurnFailure::stuck(format!(
             "The workflow type '{workflow_type}' {does} '{name}' without declaring it: add it to `.{list}(&[…])` of its WorkflowType."
         ))),
         None => Ok(()),
@@ -335,14 +335,14 @@ fn outcome(
     runs: Vec<TestedRun>,
     answers: Vec<Result<Value, Failure>>,
     workflow_id: &str,
-) -> Result<TestOutcome, TaskFailure> {
+) -> Result<TestOutcome, TurnFailure> {
     let chain = || {
         runs.iter()
             .enumerate()
             .filter(|(_, run)| run.workflow_id == workflow_id)
     };
     let Some((last, run)) = chain().next_back() else {
-        return Err(TaskFailure::stuck("There is no run."));
+        return Err(TurnFailure::stuck("There is no run."));
     };
     let (result, failure) = match run.history.last().map(|event| &event.kind) {
         Some(EventKind::WorkflowExecutionCompleted { result }) => (Some(result.to_value()), None),

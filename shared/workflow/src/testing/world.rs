@@ -19,8 +19,8 @@ use crate::event::{EventKind, TimeoutKind};
 use crate::failure::Failure;
 use crate::registry::{ActivityContext, Registry};
 use crate::state::Effect;
-use crate::task_failure::TaskFailure;
 use crate::turn::{Replay, make_turn};
+use crate::turn_failure::TurnFailure;
 
 /// Start of a test's first run: 2026-01-01T00:00:00Z.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
@@ -53,9 +53,9 @@ struct Live {
 }
 
 impl World {
-    pub(super) fn new(registry: Registry, taking: BTreeMap<String, u64>) -> Result<Self, TaskFailure> {
+    pub(super) fn new(registry: Registry, taking: BTreeMap<String, u64>) -> Result<Self, TurnFailure> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| TaskFailure::stuck(error.to_string()))?;
+        let runtime = runtime.map_err(|error| TurnFailure::stuck(error.to_string()))?;
         Ok(Self {
             registry,
             taking,
@@ -70,7 +70,7 @@ impl World {
         })
     }
 
-    pub(super) fn start(&mut self, mut start: StartRun) -> Result<(), TaskFailure> {
+    pub(super) fn start(&mut self, mut start: StartRun) -> Result<(), TurnFailure> {
         "user:test".clone_into(&mut start.about.initiated_by);
         check(&self.registry, &start).map_err(internal)?;
         let run_id = platform::ids::derived_id(self.now, &start.workflow_id);
@@ -98,7 +98,7 @@ impl World {
     }
 
     /// Executes all events up to `until`, in milliseconds from now, or until nothing is left to do.
-    pub(super) fn go(&mut self, until: Option<u64>) -> Result<(), TaskFailure> {
+    pub(super) fn go(&mut self, until: Option<u64>) -> Result<(), TurnFailure> {
         let end = until.map(|after| self.now.plus_ms(after));
         loop {
             self.deliver();
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// Advances a run as far as it can. Returns whether anything changed.
-    fn step(&mut self, index: usize) -> Result<bool, TaskFailure> {
+    fn step(&mut self, index: usize) -> Result<bool, TurnFailure> {
         let Some(run) = self.runs.get_mut(index) else {
             return Ok(false);
         };
@@ -178,7 +178,7 @@ impl World {
         if draft.state.needs_turn() {
             let state = &draft.state;
             let code = self.registry.find_workflow(&state.workflow_type);
-            let code = code.ok_or_else(|| TaskFailure::unknown_type(&state.workflow_type))?;
+            let code = code.ok_or_else(|| TurnFailure::unknown_type(&state.workflow_type))?;
             let replay = Replay {
                 history: &state.tail,
                 processed: state.processed,
@@ -189,7 +189,7 @@ impl World {
             self.turns += 1;
             if self.turns > MAX_TURNS {
                 let what = format!("{MAX_TURNS} turns were made; `until` ends a test of code that goes on.");
-                return Err(TaskFailure::stuck(what));
+                return Err(TurnFailure::stuck(what));
             }
             if let Some(failure) = too_many(draft, &turn.events) {
                 return Err(failure);
@@ -220,7 +220,7 @@ impl World {
     }
 
     /// Executes an attempt at once; its outcome is delivered when the attempt's duration is over.
-    fn attempt(&mut self, index: usize, scheduled: u64) -> Result<(), TaskFailure> {
+    fn attempt(&mut self, index: usize, scheduled: u64) -> Result<(), TurnFailure> {
         let Some(run) = self.runs.get_mut(index) else {
             return Ok(());
         };
@@ -236,7 +236,7 @@ impl World {
         };
         let name = &activity.name;
         let code = self.registry.find_activity(name).cloned().ok_or_else(|| {
-            TaskFailure::stuck(format!(
+            TurnFailure::stuck(format!(
                 "No activity '{name}' is registered, and none stands in for it."
             ))
         })?;
@@ -246,7 +246,7 @@ impl World {
             .filter(|_| activity.attempt > MAX_ATTEMPTS)
         {
             let what = format!("The activity '{name}' failed {MAX_ATTEMPTS} times, the last time so: {last}");
-            return Err(TaskFailure::stuck(what));
+            return Err(TurnFailure::stuck(what));
         }
         let said = Arc::new(Mutex::new(None));
         let hearing = Arc::clone(&said);
@@ -397,6 +397,6 @@ fn request_cancel(draft: &mut Draft, reason: Option<String>, identity: &str) {
     }
 }
 
-fn internal(error: platform::Error) -> TaskFailure {
-    TaskFailure::stuck(error.message())
+fn internal(error: platform::Error) -> TurnFailure {
+    TurnFailure::stuck(error.message())
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-use super::core::{Core, Ending};
+use super::core::{Core, OperationKind};
 use crate::event::EventKind;
 use crate::failure::Failure;
 use crate::options::{ActivityOptions, ParentClosePolicy, RetryPolicy};
@@ -103,7 +103,7 @@ impl<T> ActivityCall<T> {
         self
     }
 
-    /// Sets the time limit between two heartbeats.
+    /// Sets the time limit between two heartbeats. Without it, none is checked.
     pub fn heartbeat(mut self, limit: Duration) -> Self {
         self.options.heartbeat_ms = Some(millis(limit));
         self
@@ -128,7 +128,7 @@ impl<T> ActivityCall<T> {
             options: self.options,
         };
         let what = format!("activity {}", self.name);
-        let operation = core.begin(self.context.scope, kind, what, Ending::Activity);
+        let operation = core.begin(self.context.scope, kind, what, OperationKind::Activity);
         drop(core);
         Pending::new(&self.context, operation)
     }
@@ -210,7 +210,7 @@ impl<T> ChildCall<T> {
             program: self.program,
         };
         let what = format!("child run {} {workflow_id}", self.workflow_type);
-        let operation = core.begin(self.context.scope, kind, what, Ending::Child);
+        let operation = core.begin(self.context.scope, kind, what, OperationKind::Child);
         drop(core);
         ChildRun {
             workflow_id,

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{ActivityCall, ChildCall, Pending};
-use super::core::{Core, Ending, ROOT, Scope};
+use super::core::{Core, OperationKind, ROOT, Scope};
 use super::signals::{Canceled, Signals};
 use super::{DeliveryReport, NewUpdate};
 use crate::event::EventKind;
@@ -101,7 +101,7 @@ impl Context {
             fire_after_ms,
         };
         let what = format!("timer of {fire_after_ms} ms");
-        let operation = core.begin(self.scope, kind, what, Ending::Timer);
+        let operation = core.begin(self.scope, kind, what, OperationKind::Timer);
         drop(core);
         Pending::new(self, operation)
     }

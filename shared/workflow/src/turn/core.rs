@@ -14,7 +14,7 @@ use super::{DeliveryReport, MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
 use crate::event::{Event, EventKind, Started};
 use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;
-use crate::task_failure::TaskFailure;
+use crate::turn_failure::TurnFailure;
 
 pub(super) type QueryHandler = Rc<dyn Fn() -> Result<Payload, Failure>>;
 pub(super) type Outcome = Result<Payload, Failure>;
@@ -35,17 +35,18 @@ pub(super) struct Operation {
     pub event: u64,
     /// Description for people.
     pub what: String,
-    /// How the code ends it.
-    pub ending: Ending,
+    pub operation_kind: OperationKind,
     pub outcome: Option<Outcome>,
     pub waker: Option<Waker>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum OperationKind {
+    /// Ends at once when it is cancelled.
     Activity,
+    /// Ends at once when it is cancelled.
     Timer,
-    /// Asked to cancel; ends when the child has ended.
+    /// Ends only when the child run has ended, even after a request to cancel it.
     Child,
 }
 
@@ -174,13 +175,13 @@ impl Core {
             .as_ref()
             .is_some_and(|abort| abort.load(Ordering::Relaxed))
         {
-            std::panic::resume_unwind(Box::new(TaskFailure::stuck("The code took too long.")));
+            std::panic::resume_unwind(Box::new(TurnFailure::stuck("The code took too long.")));
         }
     }
 
-    pub(super) fn check_commands(&self) -> Result<(), TaskFailure> {
+    pub(super) fn check_commands(&self) -> Result<(), TurnFailure> {
         if self.commands.len() > MAX_COMMANDS {
-            return Err(TaskFailure::stuck(format!(
+            return Err(TurnFailure::stuck(format!(
                 "The code asked for more than {MAX_COMMANDS} things at once."
             )));
         }
@@ -199,7 +200,7 @@ impl Core {
         self.check_abort();
         if self.commands.len() > MAX_COMMANDS {
             // `check_commands` reports this unless the code never yields.
-            std::panic::resume_unwind(Box::new(TaskFailure::stuck(format!(
+            std::panic::resume_unwind(Box::new(TurnFailure::stuck(format!(
                 "The code asked for more than {MAX_COMMANDS} things at once."
             ))));
         }
@@ -211,13 +212,19 @@ impl Core {
     }
 
     /// Starts an operation in a scope. In a cancelled scope it ends as cancelled without a start.
-    pub(super) fn begin(&mut self, scope: usize, kind: EventKind, what: String, ending: Ending) -> usize {
+    pub(super) fn begin(
+        &mut self,
+        scope: usize,
+        kind: EventKind,
+        what: String,
+        operation_kind: OperationKind,
+    ) -> usize {
         let index = self.operations.len();
         let canceled = self.scopes.get(scope).is_none_or(|scope| scope.canceled);
         self.operations.push(Operation {
             event: 0,
             what,
-            ending,
+            operation_kind,
             outcome: canceled.then(|| Err(Failure::canceled())),
             waker: None,
         });
@@ -281,20 +288,20 @@ impl Core {
         }
         // The start may have no event yet; `finish` and `matched` fill in the id.
         let event = operation.event;
-        let (kind, ends) = match operation.ending {
-            Ending::Activity => (
+        let (kind, ends) = match operation.operation_kind {
+            OperationKind::Activity => (
                 EventKind::ActivityTaskCanceled {
                     scheduled_event_id: event,
                 },
                 true,
             ),
-            Ending::Timer => (
+            OperationKind::Timer => (
                 EventKind::TimerCanceled {
                     started_event_id: event,
                 },
                 true,
             ),
-            Ending::Child => (
+            OperationKind::Child => (
                 EventKind::RequestCancelExternalWorkflowExecutionInitiated {
                     initiated_event_id: event,
                 },
@@ -370,13 +377,13 @@ impl Core {
     }
 
     /// Returns the turn. Fails if the replayed code requested a command that the history does not have.
-    pub(super) fn finish(&mut self, replay: &Replay<'_>) -> Result<Turn, TaskFailure> {
+    pub(super) fn finish(&mut self, replay: &Replay<'_>) -> Result<Turn, TurnFailure> {
         if let Some(command) = self
             .commands
             .iter()
             .find(|command| command.cause <= self.processed)
         {
-            return Err(TaskFailure::not_deterministic(format!(
+            return Err(TurnFailure::not_deterministic(format!(
                 "After event {} the code asks for {}, of which the history has nothing.",
                 command.cause,
                 super::matching::describe(&command.kind)

@@ -2,18 +2,18 @@
 
 use super::core::{Command, Core, is_ending};
 use crate::event::{Event, EventKind};
-use crate::task_failure::TaskFailure;
+use crate::turn_failure::TurnFailure;
 
 impl Core {
     /// Matches a command of the history with the first unmatched command of the code.
-    pub(super) fn matched(&mut self, event: &Event) -> Result<(), TaskFailure> {
+    pub(super) fn matched(&mut self, event: &Event) -> Result<(), TurnFailure> {
         let Some(Command {
             kind: mut asked,
             operation,
             ..
         }) = self.commands.pop_front()
         else {
-            return Err(TaskFailure::not_deterministic(format!(
+            return Err(TurnFailure::not_deterministic(format!(
                 "The history has {} at event {}; the code asks for nothing there.",
                 describe(&event.kind),
                 event.id
@@ -25,7 +25,7 @@ impl Core {
             name_beginning(&mut asked, operation.event);
         }
         if !same(&asked, &event.kind) {
-            return Err(TaskFailure::not_deterministic(format!(
+            return Err(TurnFailure::not_deterministic(format!(
                 "The history has {} at event {}; the code asks for {} there.",
                 describe(&event.kind),
                 event.id,

@@ -37,7 +37,7 @@ use serde_json::Value;
 use crate::event::{Event, EventKind};
 use crate::failure::Failure;
 use crate::payload::Payload;
-use crate::task_failure::TaskFailure;
+use crate::turn_failure::TurnFailure;
 
 pub use calls::{ActivityCall, ChildCall, ChildRun, Pending};
 pub use context::{Context, Local};
@@ -119,7 +119,7 @@ impl Wake for Flag {
 }
 
 /// Replays `code` over a history and collects its new commands.
-pub fn make_turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
+pub fn make_turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TurnFailure> {
     let core = Rc::new(RefCell::new(Core::new(&replay)));
     let outcome = run(code, replay, &core);
     // The code holds the core, and the core may hold code (the handlers of queries). One of the two must
@@ -144,7 +144,7 @@ pub fn make_turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
     Ok(turn)
 }
 
-fn run(code: &Code, replay: Replay<'_>, core: &Rc<RefCell<Core>>) -> Result<(), TaskFailure> {
+fn run(code: &Code, replay: Replay<'_>, core: &Rc<RefCell<Core>>) -> Result<(), TurnFailure> {
     let flag = Arc::new(Flag(AtomicBool::new(false)));
     let waker = Waker::from(Arc::clone(&flag));
     let mut running: Option<Running> = None;
@@ -180,12 +180,12 @@ fn go_on(
     flag: &Flag,
     waker: &Waker,
     core: &Rc<RefCell<Core>>,
-) -> Result<Option<Returned>, TaskFailure> {
+) -> Result<Option<Returned>, TurnFailure> {
     let mut polls = 0;
     while flag.0.swap(false, Ordering::Relaxed) {
         polls += 1;
         if polls > MAX_POLLS {
-            return Err(TaskFailure::stuck("The code wakes itself without end."));
+            return Err(TurnFailure::stuck("The code wakes itself without end."));
         }
         let polled = guarded(|| running.as_mut().poll(&mut TaskContext::from_waker(waker)))?;
         core.borrow().check_commands()?;
@@ -196,10 +196,10 @@ fn go_on(
     Ok(None)
 }
 
-fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, TaskFailure> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| match panic.downcast::<TaskFailure>() {
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, TurnFailure> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| match panic.downcast::<TurnFailure>() {
         Ok(failure) => *failure,
-        Err(panic) => TaskFailure::panicked(panic_text(panic.as_ref())),
+        Err(panic) => TurnFailure::panicked(panic_text(panic.as_ref())),
     })
 }
 

@@ -46,7 +46,23 @@ impl Core {
                 initiated_event_id,
                 outcome,
             } => self.end(*initiated_event_id, child_outcome(outcome)),
-            _ => {}
+            EventKind::WorkflowExecutionStarted(_)
+            | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::WorkflowExecutionTimedOut { .. }
+            | EventKind::ActivityTaskStarted { .. }
+            | EventKind::ChildWorkflowExecutionStarted { .. } => {}
+            // Commands of the code, which replay compares and does not apply.
+            EventKind::WorkflowExecutionCompleted { .. }
+            | EventKind::WorkflowExecutionFailed { .. }
+            | EventKind::WorkflowExecutionCanceled { .. }
+            | EventKind::WorkflowExecutionContinuedAsNew { .. }
+            | EventKind::ActivityTaskScheduled { .. }
+            | EventKind::ActivityTaskCanceled { .. }
+            | EventKind::TimerStarted { .. }
+            | EventKind::TimerCanceled { .. }
+            | EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::MarkerRecorded { .. } => {}
         }
     }
 

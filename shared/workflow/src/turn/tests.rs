@@ -9,7 +9,7 @@ use super::*;
 use crate::event::Started;
 use crate::future::{Either, join_all, select};
 use crate::registry::Registry;
-use crate::task_failure::TaskFailureKind;
+use crate::turn_failure::TurnFailureKind;
 
 /// A history that grows as in the engine.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Run {
         id
     }
 
-    fn replay(&self, query: Option<&str>) -> Result<Turn, TaskFailure> {
+    fn replay(&self, query: Option<&str>) -> Result<Turn, TurnFailure> {
         let replay = Replay {
             history: &self.history,
             processed: self.processed,
@@ -109,7 +109,7 @@ impl Run {
         });
     }
 
-    fn failure(&self) -> TaskFailure {
+    fn failure(&self) -> TurnFailure {
         self.replay(None).unwrap_err()
     }
 }
@@ -339,7 +339,7 @@ fn code_that_panics_or_never_gives_way_fails_the_task() {
         (failure.kind, failure.message)
     };
     let panics = code_of(|_: Context, _: String| async { Err::<(), _>(vec![Failure::canceled()].remove(7)) });
-    assert_eq!(kind(panics).0, TaskFailureKind::Panic);
+    assert_eq!(kind(panics).0, TurnFailureKind::Panic);
     let wakes_itself = code_of(|_: Context, _: String| async {
         std::future::poll_fn(|task| {
             task.waker().wake_by_ref();
@@ -347,7 +347,7 @@ fn code_that_panics_or_never_gives_way_fails_the_task() {
         })
         .await
     });
-    assert_eq!(kind(wakes_itself).0, TaskFailureKind::Stuck);
+    assert_eq!(kind(wakes_itself).0, TurnFailureKind::Stuck);
     let asks_for_ever_more = code_of(|context: Context, _: String| async move {
         loop {
             drop(context.timer(Duration::from_secs(1)));
@@ -367,7 +367,7 @@ fn code_that_panics_or_never_gives_way_fails_the_task() {
     };
     assert_eq!(
         make_turn(&run.code, replay).unwrap_err().kind,
-        TaskFailureKind::Stuck
+        TurnFailureKind::Stuck
     );
 }
 

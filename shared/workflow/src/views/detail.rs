@@ -124,7 +124,7 @@ impl WorkflowRun {
             memo: state.about.memo.clone(),
             history,
             pending_activities: pending.collect(),
-            pending_workflow_task: state.failed_task.as_ref().map(|task| PendingWorkflowTask {
+            pending_workflow_task: state.failed_turn.as_ref().map(|task| PendingWorkflowTask {
                 attempt: task.attempt,
                 last_failure: RunFailure::new(&format!("{:?}", task.failure.kind), &task.failure.message),
                 next_attempt_time: task.next_attempt_at,

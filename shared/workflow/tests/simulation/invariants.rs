@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use workflow::event::{ChildOutcome, Event, EventKind};
 use workflow::state::RunState;
-use workflow::task_failure::TaskFailureKind;
+use workflow::turn_failure::TurnFailureKind;
 
 use crate::world::World;
 
@@ -77,9 +77,9 @@ pub fn of_write(run_id: &str, before: Option<&[Event]>, after: &[Event], state: 
             format!("what event {begun_by} began ends twice"),
         );
     }
-    if let Some(task) = &state.failed_task {
+    if let Some(task) = &state.failed_turn {
         claim(
-            task.failure.kind != TaskFailureKind::NonDeterministic,
+            task.failure.kind != TurnFailureKind::NonDeterministic,
             format!("code and history parted: {}", task.failure),
         );
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TaskFailureKind {
+pub enum TurnFailureKind {
     /// The code requested other commands than the history has.
     NonDeterministic,
     Panic,
@@ -13,14 +13,14 @@ pub enum TaskFailureKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskFailure {
-    pub kind: TaskFailureKind,
+pub struct TurnFailure {
+    pub kind: TurnFailureKind,
     /// For people.
     pub message: String,
 }
 
-impl TaskFailure {
-    fn new(kind: TaskFailureKind, message: impl Into<String>) -> Self {
+impl TurnFailure {
+    fn new(kind: TurnFailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -28,29 +28,29 @@ impl TaskFailure {
     }
 
     pub fn not_deterministic(message: impl Into<String>) -> Self {
-        Self::new(TaskFailureKind::NonDeterministic, message)
+        Self::new(TurnFailureKind::NonDeterministic, message)
     }
 
     pub fn panicked(message: impl Into<String>) -> Self {
-        Self::new(TaskFailureKind::Panic, message)
+        Self::new(TurnFailureKind::Panic, message)
     }
 
     pub fn stuck(message: impl Into<String>) -> Self {
-        Self::new(TaskFailureKind::Stuck, message)
+        Self::new(TurnFailureKind::Stuck, message)
     }
 
     pub fn unknown_type(workflow_type: &str) -> Self {
         Self::new(
-            TaskFailureKind::UnknownType,
+            TurnFailureKind::UnknownType,
             format!("No workflow type '{workflow_type}' is registered."),
         )
     }
 }
 
-impl std::fmt::Display for TaskFailure {
+impl std::fmt::Display for TurnFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}: {}", self.kind, self.message)
     }
 }
 
-impl std::error::Error for TaskFailure {}
+impl std::error::Error for TurnFailure {}
