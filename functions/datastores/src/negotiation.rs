@@ -1,4 +1,8 @@
 //! Negotiates the format of an answer, and detects that the caller already has the answer.
+//!
+//! The tag of an answer is derived from its version and its request, so `If-None-Match` is decided without a
+//! child process. Only an answer that depends on nothing else gets a tag: the check of the statement detects
+//! randomness and the clock.
 
 use axum::http::{HeaderMap, header};
 use lake::{EngineLimits, Format, parameters};

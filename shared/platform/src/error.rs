@@ -3,7 +3,8 @@
 //! An [`Error`] carries two texts: a sentence for the caller, which says what to do and contains nothing
 //! internal, and a cause for the log. It does not depend on HTTP until the edge reads its
 //! [`status`](Error::status). A worker reads [`is_transient`](Error::is_transient) to choose between a retry
-//! and the dead-letter queue.
+//! and the dead-letter queue. The log omits texts that quote a caller's data
+//! ([`quoting_data`](Error::quoting_data)).
 
 use std::error::Error as StdError;
 use std::fmt;

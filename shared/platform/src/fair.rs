@@ -1,5 +1,8 @@
 //! Limits scarce work with permits that accounts share: each account has its own queue, and none holds more
 //! than its share.
+//!
+//! This shares queries, imports, checks in the sandbox, turns and queries of runs, streams, and the requests
+//! of the local runner.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

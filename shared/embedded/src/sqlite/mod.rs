@@ -1,8 +1,8 @@
 //! Stores records in one SQLite file.
 //!
 //! One thread writes: it commits all waiting requests together, with one sync of the disk. Reads have their
-//! own connections and see the last commit. Another process may use the file at the same time, so no content
-//! is cached beyond a statement.
+//! own connections and see the last commit. The file is in WAL mode, and another process may use it at the
+//! same time, so no content is cached beyond a statement.
 
 mod busy;
 mod expire;

@@ -1,8 +1,8 @@
 //! Makes and finds native copies of tables, which queries read faster than segments.
 //!
-//! A copy is made in the background after a few reads of the same rows of a table. It is stored among the
-//! cached segments, within their size limit, and evicted like them. Until it exists, queries read the
-//! segments.
+//! A copy is made in the background at the second read of the same rows of a table, by a child of its own. It
+//! is stored among the cached segments, within their size limit, and evicted like them. Without it, queries
+//! read the segments. Lambda functions make no copies, because they are suspended after each answer.
 
 use std::collections::HashMap;
 

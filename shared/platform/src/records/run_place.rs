@@ -1,4 +1,7 @@
 //! Places a run in the listings, and in the index of due work.
+//!
+//! The listing by status lacks completed runs, because most runs complete: a write of the index is saved, and
+//! a search for completed runs reads another listing.
 
 use crate::clock::UtcTime;
 use crate::records::listing_shards::ShardSchedule;

@@ -1,5 +1,5 @@
 //! Stores update messages of workflow runs. Their numbers have their own condition, so a new message does not
-//! conflict with a write of the run.
+//! conflict with a write of the run. Messages that are written together share an item.
 
 use serde::{Deserialize, Serialize};
 

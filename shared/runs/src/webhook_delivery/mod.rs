@@ -4,6 +4,10 @@
 //! Each attempt is an activity of its own. Between two attempts the run waits for a timer, which the signal
 //! [`RETRY`] ends early. After a pause of some minutes the run continues as a new one: the contract sets the
 //! timestamp of a delivery when its workflow starts, and receivers refuse a timestamp older than 15 minutes.
+//!
+//! Its runs start and end without events; otherwise a subscription to workflow events would deliver its own
+//! deliveries. Hints at the runs of one subscription form a group of the fair queue, so a slow receiver
+//! delays only its own deliveries.
 
 mod attempt;
 mod request;
