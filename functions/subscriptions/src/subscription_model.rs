@@ -8,7 +8,7 @@ use events::filter::Filter;
 use events::signature::new_signing_secret;
 use events::subscription::{
     AgentTarget, PayloadMode, Priority, ProcessTarget, RunAsRole, SECRET_OVERLAP_MS, Scope, SigningMode,
-    SigningSecrets, Subscription as StoredSubscription, Target, WorkflowTarget, of_type_webhook,
+    SigningSecrets, StoredSubscription, Target, WorkflowTarget, of_type_webhook,
 };
 use platform::config::Secret;
 use platform::http::text::{check_description, check_name};

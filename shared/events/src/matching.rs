@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::{Error, Result, Tenant};

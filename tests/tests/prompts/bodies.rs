@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
-use tests::{Answer, Method, Persona, Service};
+use tests::{Answer, Method, Service};
 
 use crate::requests::{refused, started, with};
 

@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
-use tests::{Answer, Persona, Service};
 
 use crate::requests::{refused, started, with};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use platform::ErrorKind;
-use platform::records::{Condition, Written, keys};
+use platform::records::{Condition, Key, Written};
 use serde_json::{Value, json};
 use workflow::Payload;
 use workflow::engine::{IdReuse, StartRun};
@@ -54,7 +54,7 @@ async fn a_run_that_cannot_continue_does_not_keep_a_worker_busy() {
     let run = world.begin("Chain", "w", json!(1)).await;
     let other = world.begin("Listen", "x", Value::Null).await;
     // No write of the engine does this: the run continues as another one only under its own workflow id.
-    let key = keys::workflow(&world.tenant, "w");
+    let key = Key::new("acme#demo#workflow#w", "current");
     let record = json!({ "run_id": other });
     let put = world.table.put(&key, &record, Condition::Present).await;
     assert_eq!(put.unwrap(), Written::Done);

@@ -14,7 +14,7 @@ use crate::child::context::Context;
 use crate::child::fence;
 use crate::import::conversion;
 use crate::import::fault_search::{ROW_NUMBER, numbered};
-use crate::import::faults::{MAX_LISTED, shown};
+use crate::import::faults::{MAX_SENTENCES, shown};
 use crate::import::segment_file::{self, CopyError};
 use crate::import::staging::Target;
 use crate::import::type_change::TypeChange;
@@ -115,8 +115,8 @@ fn rewrite(context: &Context, input: &RewriteInput, file: &File) -> Result<Segme
 fn refusal(context: &Context, input: &RewriteInput, files: &[File]) -> Result<Option<Error>> {
     let mut bad = Vec::new();
     for file in files {
-        bad.extend(bad_values(context, input, file, MAX_LISTED - bad.len())?);
-        if bad.len() >= MAX_LISTED {
+        bad.extend(bad_values(context, input, file, MAX_SENTENCES - bad.len())?);
+        if bad.len() >= MAX_SENTENCES {
             break;
         }
     }

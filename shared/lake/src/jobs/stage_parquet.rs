@@ -12,7 +12,7 @@ use std::path::Path;
 use platform::{Error, Result};
 
 use crate::child::context::Context;
-use crate::import::faults::{MAX_LISTED, shown};
+use crate::import::faults::{MAX_SENTENCES, shown};
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
@@ -153,7 +153,7 @@ fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source
         return Ok(sources);
     };
     let error = Error::unprocessable(format!("Table '{table}': {first}; the types do not go together."));
-    wrong.truncate(MAX_LISTED);
+    wrong.truncate(MAX_SENTENCES);
     Err(if wrong.len() > 1 {
         error.with_details(format!("{}.", wrong.join("; ")))
     } else {

@@ -197,11 +197,11 @@ impl Attempts {
     pub(super) fn compare(&mut self, run: &RunState) {
         for (id, state) in std::mem::take(&mut self.list) {
             let state = match state {
-                State::Running { stored } => {
-                    if !stored.load(Ordering::SeqCst) {
-                        stored.store(run.activity(&id.activity_id).is_some(), Ordering::SeqCst);
+                State::Running { is_stored } => {
+                    if !is_stored.load(Ordering::SeqCst) {
+                        is_stored.store(run.activity(&id.activity_id).is_some(), Ordering::SeqCst);
                     }
-                    State::Running { stored }
+                    State::Running { is_stored }
                 }
                 State::Unsure { claim, .. } if is_started(run, &id, &claim) => State::Claimed(claim),
                 State::Unsure { version, .. } if run.version != version => continue,
@@ -211,12 +211,12 @@ impl Attempts {
         }
     }
 
-    /// Records that a write succeeded: results and all commands are stored, including cancelled ones, and no
-    /// earlier write can succeed any more.
+    /// Records that a write succeeded. It stored all results and commands, also those of cancelled attempts, and
+    /// no earlier write of this drive can succeed any more.
     pub(super) fn confirm(&mut self) {
         self.list.retain(|(_, state)| {
-            if let State::Running { stored } = state {
-                stored.store(true, Ordering::SeqCst);
+            if let State::Running { is_stored } = state {
+                is_stored.store(true, Ordering::SeqCst);
             }
             !matches!(state, State::Ended(_) | State::Unsure { .. })
         });

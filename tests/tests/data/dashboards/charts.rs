@@ -1,9 +1,9 @@
 //! Tests the rules for the query and the chart of a dashboard, and its size limits.
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
+use tests::Store;
 use tests::dashboards::{dashboard, dashboard_with};
-use tests::{Answer, Request, Store};
 
 use super::calls::{create, put, read, with_sales};
 

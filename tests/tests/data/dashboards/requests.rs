@@ -1,9 +1,9 @@
 //! Tests dashboards: create, list, read, update, archive, names, and access.
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::dashboards::{dashboard, dashboard_with};
-use tests::{Answer, Persona, Request, Store, redacted};
+use tests::{Persona, Request, Store, redacted};
 
 use super::calls::{create, put, read, with_sales};
 
