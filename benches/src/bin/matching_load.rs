@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use events::condition::{Condition, Subject};
 use events::envelope::Envelope;
-use events::matching::{Matched, SubscriptionSet};
+use events::matching::{EventToMatch, SubscriptionSet};
 use events::subscription::StoredSubscription;
 use platform::records::subscriptions::SubscriptionRecord;
 use serde_json::{Map, Value, json};
@@ -116,7 +116,7 @@ fn main() -> Result<(), Error> {
         for round in 0..ROUNDS {
             for (envelope, text) in &events {
                 let began = Instant::now();
-                let found = set.matches(&Matched {
+                let found = set.matches(&EventToMatch {
                     envelope,
                     text,
                     lineage: &[],

@@ -16,12 +16,12 @@ use workflow::Payload;
 use crate::Matcher;
 
 /// Runs that are signalled concurrently.
-const TOLD_AT_ONCE: usize = 8;
+const SIGNALLED_AT_ONCE: usize = 8;
 /// Sender of the signals, as the runs' histories show it.
 const MATCHER: &str = "matcher";
 
 /// Signals the runs that listen for an event. A run that cannot be signalled does not stop the others.
-pub async fn tell(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Result<()> {
+pub async fn signal_listeners(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Result<()> {
     let event = CloudEvent::new(envelope);
     let attributes = event.attributes()?;
     let mut runs: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
@@ -40,20 +40,20 @@ pub async fn tell(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Re
             warn!(
                 event_id,
                 reason = failure.message,
-                "listening runs are not told of an event"
+                "listening runs get no signal of an event"
             );
             return Ok(());
         }
     };
-    let mut tellings = Vec::new();
+    let mut signals = Vec::new();
     for (run_id, listeners) in &runs {
-        tellings.push(tell_one(matcher, tenant, (run_id, listeners), &signal));
+        signals.push(signal_run(matcher, tenant, (run_id, listeners), &signal));
     }
-    let told: Vec<Result<()>> = stream::iter(tellings)
-        .buffer_unordered(TOLD_AT_ONCE)
+    let signalled: Vec<Result<()>> = stream::iter(signals)
+        .buffer_unordered(SIGNALLED_AT_ONCE)
         .collect()
         .await;
-    told.into_iter().collect()
+    signalled.into_iter().collect()
 }
 
 /// True if the event reports the start or end of this run. The run does not listen for its own events.
@@ -64,7 +64,7 @@ fn is_about(envelope: &Envelope, run_id: &str) -> bool {
 }
 
 /// Signals a run, or the run that continues it. Removes the listeners of an ended run.
-async fn tell_one(
+async fn signal_run(
     matcher: &Matcher,
     tenant: &Tenant,
     (run_id, listeners): (&str, &[Listener]),
@@ -72,8 +72,8 @@ async fn tell_one(
 ) -> Result<()> {
     let mut run = run_id.to_owned();
     loop {
-        let told = matcher.engine.signal(tenant, &run, EVENT_SIGNAL, signal, MATCHER);
-        let refusal = match told.await {
+        let signalled = matcher.engine.signal(tenant, &run, EVENT_SIGNAL, signal, MATCHER);
+        let refusal = match signalled.await {
             Err(refusal) if [ErrorKind::Conflict, ErrorKind::NotFound].contains(&refusal.kind()) => refusal,
             other => return other,
         };

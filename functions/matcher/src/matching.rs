@@ -3,7 +3,7 @@
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
-use events::matching::{MAX_LINEAGE, Match, Matched};
+use events::matching::{EventToMatch, MAX_LINEAGE, Match};
 use events::payload;
 use events::subscription::{StoredSubscription, Target};
 use futures::stream::{self, StreamExt as _};
@@ -15,7 +15,7 @@ use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
 use workflow::engine::{StartRun, link_of};
 
-use crate::message::Told;
+use crate::message::EventMessage;
 use crate::{Matcher, listening};
 
 /// Deliveries that are started concurrently.
@@ -29,12 +29,15 @@ struct Event<'a> {
 
 /// Matches the event that a message names. Returns an inner error where the event has no record and the
 /// message holds no valid event.
-pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::result::Result<(), String>> {
+pub async fn match_event(
+    matcher: &Matcher,
+    told: EventMessage<'_>,
+) -> Result<std::result::Result<(), String>> {
     let tenant = &told.tenant;
     let record = match matcher.events.find(tenant, &told.event_id).await? {
         Some(record) => record,
         None => match told.envelope() {
-            Ok(envelope) => first_heard(matcher, tenant, envelope).await?,
+            Ok(envelope) => insert_foreign_event(matcher, tenant, envelope).await?,
             Err(reason) => return Ok(Err(reason)),
         },
     };
@@ -70,7 +73,7 @@ pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::resul
 }
 
 /// Writes the record of another service's event.
-async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
+async fn insert_foreign_event(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
     let details_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
     let record = EventRecord {
         id: told.event_id.clone(),
@@ -91,7 +94,7 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     let (set, listeners) = matcher.sets.get(event.tenant).await?;
     let text = event.envelope.to_json()?;
-    let matches = set.matches(&Matched {
+    let matches = set.matches(&EventToMatch {
         envelope: event.envelope,
         text: &text,
         lineage: &event.record.lineage,
@@ -106,7 +109,7 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         .await;
     let told = match listeners {
         0 => Ok(()),
-        _ => listening::tell(matcher, event.tenant, event.envelope).await,
+        _ => listening::signal_listeners(matcher, event.tenant, event.envelope).await,
     };
     started.into_iter().chain([told]).collect::<Result<()>>()?;
     Ok(matches.len())

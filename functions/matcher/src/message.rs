@@ -23,13 +23,13 @@ struct Named {
 
 /// Event that a message names. The event may have a record.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct EventMessage<'a> {
     pub tenant: Tenant,
     pub event_id: String,
     detail: &'a RawValue,
 }
 
-impl Told<'_> {
+impl EventMessage<'_> {
     /// Returns the event in the message, for an event without a record. The error says why it is not a valid
     /// event.
     pub fn envelope(&self) -> Result<Envelope, String> {
@@ -38,7 +38,7 @@ impl Told<'_> {
 }
 
 /// Parses a message. The error says why it is not valid.
-pub fn read(body: &str) -> Result<Told<'_>, String> {
+pub fn read(body: &str) -> Result<EventMessage<'_>, String> {
     let event: BusEvent<'_> =
         serde_json::from_str(body).map_err(|error| format!("It is no event of EventBridge: {error}."))?;
     if event.detail_type != DETAIL_TYPE {
@@ -59,7 +59,7 @@ pub fn read(body: &str) -> Result<Told<'_>, String> {
             is_id.then_some((tenant, named.event_id))
         });
     match named {
-        Some((tenant, event_id)) => Ok(Told {
+        Some((tenant, event_id)) => Ok(EventMessage {
             tenant,
             event_id,
             detail: event.detail,

@@ -13,7 +13,7 @@ use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict}
 use platform::records::Written;
 use platform::records::audit::AuditAction;
 use platform::retry::{Races, RetryPolicy};
-use platform::{Platform, Result, UtcTime};
+use platform::{Error, Platform, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,11 +76,15 @@ impl UpdateChannel {
         check(channel)
     }
 
-    fn choice(&self) -> SecretChoice {
+    /// 400 for both a given and a new secret.
+    fn choice(&self) -> Result<SecretChoice> {
         match (&self.signing_secret, self.rotate_signing_secret) {
-            (Some(given), _) => SecretChoice::Given(given.clone()),
-            (None, true) => SecretChoice::New,
-            (None, false) => SecretChoice::Keep,
+            (Some(_), true) => Err(Error::invalid(
+                "The fields 'signing_secret' and 'rotate_signing_secret' exclude each other: send one of them.",
+            )),
+            (Some(given), false) => Ok(SecretChoice::Given(given.clone())),
+            (None, true) => Ok(SecretChoice::New),
+            (None, false) => Ok(SecretChoice::Keep),
         }
     }
 }
@@ -121,7 +125,7 @@ async fn handler(
         let mut channel = StoredChannel::from_record(&record)?;
         body.apply(&mut channel, call.now, &call.principal.reference())?;
         let token = body.rotate_token.then(|| new_token(&mut channel));
-        let secret = settle_secret(&app, &tenant, &mut channel, body.choice()).await?;
+        let secret = settle_secret(&app, &tenant, &mut channel, body.choice()?).await?;
         let next = channel.record(record.revision + 1)?;
         if app.channels.save(&tenant, &next).await? == Written::Done {
             let answer = ChannelWithSecrets {

@@ -226,6 +226,11 @@ impl UpdateSubscription {
                 "The field 'target.{unknown}' is unknown; a rotation has 'rotate_signing_secret' and 'rotate_immediately'."
             )));
         }
+        if rotation.at_once && !rotation.wanted {
+            return Err(Error::invalid(
+                "The field 'target.rotate_immediately' is for a rotation; send 'rotate_signing_secret' with it.",
+            ));
+        }
         given.retain(|_, value| !value.is_null());
         if !given.is_empty() {
             let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;

@@ -7,7 +7,7 @@ mod logs;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use events::publish::tell;
+use events::publish::publish_stored;
 use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use platform::bus::Bus;
@@ -26,7 +26,7 @@ const LONGEST_PAUSE_MS: u64 = 3_600_000;
 /// Maximum number of events that one sweep reads from each part of the index.
 const EVENTS_AT_ONCE: usize = 500;
 /// Events that are published concurrently.
-const TOLD_AT_ONCE: usize = 16;
+const PUBLISHED_AT_ONCE: usize = 16;
 
 /// Overdue work that a sweep found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,24 +92,24 @@ impl Sweeper {
         if !events.is_empty() {
             info!(found = events.len(), "events are not matched");
         }
-        self.tell_again(events).await;
+        self.publish_again(events).await;
         self.forget(now);
         Ok(backlog)
     }
 
     /// Publishes every unmatched event, however young. For a caller that knows that the messages are lost.
-    pub async fn tell_all(&self) -> Result<()> {
+    pub async fn publish_all(&self) -> Result<()> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
         let events = self.events.due(latest, None).await?;
-        self.tell_again(events).await;
+        self.publish_again(events).await;
         Ok(())
     }
 
-    async fn tell_again(&self, events: Vec<DueEvent>) {
+    async fn publish_again(&self, events: Vec<DueEvent>) {
         stream::iter(events)
-            .for_each_concurrent(TOLD_AT_ONCE, |event| async move {
-                if let Err(cause) = self.tell_once_more(&event).await {
-                    warn!(event_id = event.event_id, %cause, "an event is not told of again");
+            .for_each_concurrent(PUBLISHED_AT_ONCE, |event| async move {
+                if let Err(cause) = self.republish(&event).await {
+                    warn!(event_id = event.event_id, %cause, "an event was not published again");
                 }
             })
             .await;
@@ -117,11 +117,11 @@ impl Sweeper {
 
     /// Publishes an event again, and postpones its next look. Each pause is longer, so that an event that can
     /// never be matched does not delay others.
-    async fn tell_once_more(&self, event: &DueEvent) -> Result<()> {
+    async fn republish(&self, event: &DueEvent) -> Result<()> {
         let Some(record) = self.events.find(&event.tenant, &event.event_id).await? else {
             return Ok(());
         };
-        tell(self.bus.as_ref(), &record).await;
+        publish_stored(self.bus.as_ref(), &record).await;
         let now = self.clock.now();
         let pause = now
             .millis_since(record.received_at)

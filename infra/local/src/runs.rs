@@ -111,7 +111,7 @@ impl LocalRuns {
         let (engine, sweeper) = (self.workflows.engine.clone(), Arc::clone(&self.sweeper));
         tokio::spawn(async move {
             while !is_over("workflow runs", engine.take_over().await).await {}
-            while !is_over("events", sweeper.tell_all().await).await {}
+            while !is_over("events", sweeper.publish_all().await).await {}
             loop {
                 tokio::time::sleep(SWEEP).await;
                 if let Err(cause) = sweeper.sweep(0).await {

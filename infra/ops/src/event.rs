@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use events::envelope::Envelope;
-use events::matching::{Matched, SubscriptionSet, Verdict};
+use events::matching::{EventToMatch, SubscriptionSet, Verdict};
 use platform::records::audit::AuditAction;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Error, Result};
@@ -50,7 +50,7 @@ async fn dry_run(envelope: &Envelope, target: &Target, output: Output) -> Result
     let tenant = envelope.tenant()?;
     let records = Subscriptions::new(target.records.clone()).list(&tenant).await?;
     let set = SubscriptionSet::compile(&records, None);
-    let verdicts = set.explain(&Matched {
+    let verdicts = set.explain(&EventToMatch {
         envelope,
         text: &envelope.to_json()?,
         lineage: &[],

@@ -48,7 +48,7 @@ pub struct SubscriptionSet {
 
 /// An event to match.
 #[derive(Clone, Copy, Debug)]
-pub struct Matched<'a> {
+pub struct EventToMatch<'a> {
     pub envelope: &'a Envelope,
     /// The envelope as JSON.
     pub text: &'a str,
@@ -130,7 +130,7 @@ impl SubscriptionSet {
     }
 
     /// Returns the subscriptions that match an event, and those whose condition has no result for it.
-    pub fn matches(&self, event: &Matched<'_>) -> Result<Vec<Match>> {
+    pub fn matches(&self, event: &EventToMatch<'_>) -> Result<Vec<Match>> {
         let mut subject = None;
         let mut matched = Vec::new();
         for entry in self.candidates(event.envelope) {
@@ -149,7 +149,7 @@ impl SubscriptionSet {
     }
 
     /// Returns a verdict for every subscription.
-    pub fn explain(&self, event: &Matched<'_>) -> Result<Vec<Verdict>> {
+    pub fn explain(&self, event: &EventToMatch<'_>) -> Result<Vec<Verdict>> {
         let mut subject = None;
         let mut verdicts = Vec::new();
         for entry in &self.entries {
@@ -212,7 +212,7 @@ impl WhyNot {
     }
 }
 
-fn why_not(entry: &Entry, event: &Matched<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
+fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
     let subscription = &entry.subscription;
     if let Some(refusal) = subscription.filter.refuses(event.envelope) {
         return Ok(Some(WhyNot::Filter(refusal)));
@@ -298,14 +298,14 @@ impl SubscriptionSets {
 
     /// Returns the current subscriptions of a project, and the number of its listening runs.
     pub async fn get(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
-        let mut last = self.subscriptions.last(tenant).await?;
+        let mut last = self.subscriptions.state(tenant).await?;
         let kept = self.kept.lock().get(tenant).cloned();
         if let Some(set) = kept.filter(|set| set.change_id == last.change_id) {
             return Ok((set, last.listeners));
         }
         for _ in 0..MAX_READS {
             let records = self.subscriptions.list(tenant).await?;
-            let after = self.subscriptions.last(tenant).await?;
+            let after = self.subscriptions.state(tenant).await?;
             if after.change_id == last.change_id {
                 let set = Arc::new(SubscriptionSet::compile(&records, after.change_id));
                 self.kept.lock().put(tenant.clone(), Arc::clone(&set));

@@ -44,7 +44,7 @@ impl Publisher {
             matched_at: None,
         };
         self.events.insert(tenant, &record).await?;
-        tell(self.bus.as_ref(), &record).await;
+        publish_stored(self.bus.as_ref(), &record).await;
         Ok(())
     }
 
@@ -73,20 +73,20 @@ impl Publisher {
                     if let Some(key) = &record.details_key
                         && let Err(cause) = self.objects.remove(key).await
                     {
-                        warn!(event_id, key, %cause, "the details of an event that was sent before are left over");
+                        warn!(event_id, key, %cause, "the details of a repeated event were not removed");
                     }
                     return Ok(event_id);
                 }
             }
         }
-        tell(self.bus.as_ref(), &record).await;
+        publish_stored(self.bus.as_ref(), &record).await;
         Ok(record.id)
     }
 }
 
 /// Puts a stored event on the bus. Where the bus refuses it, the sweeper finds the event by its due time.
-pub async fn tell(bus: &dyn Bus, record: &EventRecord) {
+pub async fn publish_stored(bus: &dyn Bus, record: &EventRecord) {
     if let Err(cause) = bus.publish(&record.envelope).await {
-        warn!(event_id = record.id, %cause, "an event is written and not on the bus; it is found by its time");
+        warn!(event_id = record.id, %cause, "a stored event is not on the bus; the sweeper publishes it again");
     }
 }

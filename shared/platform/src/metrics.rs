@@ -73,7 +73,7 @@ pub fn due(kind: &'static str, count: usize) {
     gauge!("DueBacklog", "kind" => kind).set(count as f64);
 }
 
-/// Records the time for finding the subscriptions of an event.
+/// Records the time for handling an event: reading it, matching it and starting its deliveries.
 pub fn event_matched(took: Duration) {
     histogram!("MatchTime").record(took.as_secs_f64() * 1e3);
 }

@@ -231,6 +231,19 @@ async fn a_path_that_cannot_be_decoded_is_that_of_no_channel() {
 }
 
 #[tokio::test]
+async fn a_secret_is_either_given_or_made() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    let path = format!("/events/channels/{}", channel.id());
+    let both = json!({ "signing_secret": "a secret of the sender", "rotate_signing_secret": true });
+    let refused = events.put(&events.token, &path, &both).await;
+    let message = refused.expect_error(400, "invalid_request").message();
+    assert!(message.contains("exclude each other"), "{message}");
+}
+
+#[tokio::test]
 async fn a_secret_that_a_channel_does_not_have_is_not_rotated() {
     let Some(events) = Events::start().await else {
         return;

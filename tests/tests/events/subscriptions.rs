@@ -315,6 +315,10 @@ async fn every_rule_refuses_in_a_sentence() {
             "is not public.",
         ),
         (
+            json!({ "target": { "rotate_immediately": true } }),
+            "The field 'target.rotate_immediately' is for a rotation; send 'rotate_signing_secret' with it.",
+        ),
+        (
             json!({ "target": { "rotate_signing_secret": "yes" } }),
             "The field 'target.rotate_signing_secret' must be true or false.",
         ),

@@ -61,7 +61,7 @@ async fn a_message_that_comes_twice_leaves_the_delivery_as_it_is() {
     let record = world.events.find(&world.tenant, &event).await.unwrap().unwrap();
     let bus = LocalBus::new(world.clock.clone(), vec![Arc::new(world.told.clone())]);
     for _ in 0..5 {
-        events::publish::tell(&bus, &record).await;
+        events::publish::publish_stored(&bus, &record).await;
     }
     // All messages in one batch, before any of them marks the event as matched.
     assert_eq!(world.match_told().await, 0);

@@ -82,18 +82,18 @@ async fn what_is_told_twice_is_delivered_once() {
     let record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
     let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
     for _ in 0..5 {
-        events::publish::tell(&bus, &record).await;
+        events::publish::publish_stored(&bus, &record).await;
     }
     // All messages in one batch, before the event is marked as matched; then one more after the delivery has
     // ended.
     world.settle().await;
-    events::publish::tell(&bus, &record).await;
+    events::publish::publish_stored(&bus, &record).await;
     world.settle().await;
     assert_eq!(world.one().await.attempts.len(), 1);
     assert_eq!(world.got().len(), 1);
     // A later subscription does not match the event.
     world.webhook().await;
-    events::publish::tell(&bus, &record).await;
+    events::publish::publish_stored(&bus, &record).await;
     world.settle().await;
     assert_eq!(world.got().len(), 1);
 }

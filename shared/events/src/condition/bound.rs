@@ -1,10 +1,9 @@
 //! Computes an upper bound for the cost of a condition on an event of a given size.
 //!
-//! A step is one value that is read or created, or sixteen bytes of a text. In each round of a loop over an
-//! array a variable sees one entry, and all entries together are no larger than the array. So a round is
-//! counted with an entry of average size, which is right for the sum of all rounds as long as the cost of a
-//! round grows no faster than its entry. It does grow faster where a `reduce` carries a large value from
-//! round to round; there each round is counted with the whole array.
+//! A step is one value that is read or created, or sixteen bytes of a text. A loop over n entries with the
+//! total size S costs n rounds, each with an entry of size S/n: the cost of a round is at most linear in its
+//! entry, so the average gives the sum. The cost of a `reduce` with a large accumulator is not linear in the
+//! entry, so each of its rounds is charged with S.
 
 use std::cell::Cell;
 
@@ -12,7 +11,7 @@ use platform::Result;
 use serde_json::Value;
 
 use super::Size;
-use super::check::{CHOICES, JOINS, LOOPS, SCANS, arguments, refusal};
+use super::check::{ARITHMETIC, CHOICES, JOINS, LOOPS, SCANS, arguments, refusal};
 
 /// Bytes of a text that count as one step.
 const BYTES_OF_STEP: f64 = 16.0;
@@ -43,11 +42,13 @@ pub(super) enum Cost {
 pub(super) struct Straight {
     steps: f64,
     /// Number of reads of a value that may be as large as the event.
-    looks: f64,
+    full_reads: f64,
     /// Number of lookups of object entries by name.
     lookups: f64,
     /// Number of comparisons of two values that may both be objects.
     comparisons: f64,
+    /// Number of sums and the like over an array, which read every entry.
+    folds: f64,
 }
 
 /// Cost of an operation, and size of its result.
@@ -65,7 +66,7 @@ impl Cost {
             return Ok(Self::Straight(straight(rule)));
         }
         let estimates = Cell::new(0);
-        estimate(rule, &Sight::new(LARGE, &estimates));
+        estimate(rule, &Visible::new(LARGE, &estimates));
         if estimates.get() > MAX_ESTIMATES {
             return Err(refusal(
                 "goes too many times through what it makes by going through arrays",
@@ -79,19 +80,20 @@ impl Cost {
         match self {
             Self::Straight(straight) => {
                 straight.steps
-                    + straight.looks * size.bytes / BYTES_OF_STEP
+                    + straight.full_reads * size.bytes / BYTES_OF_STEP
                     + straight.lookups * size.fields
+                    + straight.folds * size.items
                     + straight.comparisons * equality(size.fields, size.bytes)
             }
             // No more estimates than at compilation: on a smaller event a `reduce` may need fewer.
-            Self::Rule(rule) => estimate(rule, &Sight::new(size, &Cell::new(0))).steps,
+            Self::Rule(rule) => estimate(rule, &Visible::new(size, &Cell::new(0))).steps,
         }
     }
 }
 
 /// Size of the data that variables see.
 #[derive(Clone, Copy)]
-struct Sight<'a> {
+struct Visible<'a> {
     /// Size of the visible data: the event, or an entry of average size.
     seen: Size,
     /// Maximum size of the visible data.
@@ -102,7 +104,7 @@ struct Sight<'a> {
     estimates: &'a Cell<u32>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> Visible<'a> {
     fn new(size: Size, estimates: &'a Cell<u32>) -> Self {
         Self {
             seen: size,
@@ -154,9 +156,10 @@ fn straight(rule: &Value) -> Straight {
             .map(straight)
             .fold(Straight::default(), |sum, part| Straight {
                 steps: sum.steps + part.steps,
-                looks: sum.looks + part.looks,
+                full_reads: sum.full_reads + part.full_reads,
                 lookups: sum.lookups + part.lookups,
                 comparisons: sum.comparisons + part.comparisons,
+                folds: sum.folds + part.folds,
             })
     };
     let mut cost = match rule {
@@ -176,14 +179,20 @@ fn straight(rule: &Value) -> Straight {
             // A comparison ends at the end of the shorter value.
             operator if is_comparison(operator) && given.iter().any(is_literal) => {}
             operator if is_comparison(operator) => {
-                cost.looks += given.len() as f64;
+                cost.full_reads += given.len() as f64;
                 cost.comparisons += given.len() as f64;
             }
             operator if SCANS.contains(&operator) => {
-                cost.looks += given.len() as f64;
+                cost.full_reads += given.len() as f64;
                 if operator == "in" && !given.first().is_none_or(is_literal) {
                     cost.comparisons += 1.0;
                 }
+            }
+            // An argument is an array to fold or a text to parse.
+            operator if ARITHMETIC.contains(&operator) => {
+                let values = given.iter().filter(|value| !is_literal(value)).count() as f64;
+                cost.full_reads += values;
+                cost.folds += values;
             }
             _ => {}
         }
@@ -192,19 +201,19 @@ fn straight(rule: &Value) -> Straight {
 }
 
 /// Estimates the cost of a rule.
-fn estimate(rule: &Value, sight: &Sight<'_>) -> Estimate {
-    let estimates = sight.estimates.get().saturating_add(1);
-    sight.estimates.set(estimates);
+fn estimate(rule: &Value, visible: &Visible<'_>) -> Estimate {
+    let estimates = visible.estimates.get().saturating_add(1);
+    visible.estimates.set(estimates);
     if estimates > MAX_ESTIMATES {
         return scalar(f64::INFINITY);
     }
     match rule {
         Value::Array(items) => {
-            let parts: Vec<_> = items.iter().map(|item| estimate(item, sight)).collect();
+            let parts: Vec<_> = items.iter().map(|item| estimate(item, visible)).collect();
             joined(&parts)
         }
         Value::Object(fields) => match fields.iter().next() {
-            Some((operator, given)) => operation(operator, arguments(given), sight),
+            Some((operator, given)) => operation(operator, arguments(given), visible),
             None => scalar(0.0),
         },
         Value::String(text) => Estimate {
@@ -216,18 +225,18 @@ fn estimate(rule: &Value, sight: &Sight<'_>) -> Estimate {
     }
 }
 
-fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
+fn operation(operator: &str, given: &[Value], visible: &Visible<'_>) -> Estimate {
     if LOOPS.contains(&operator) {
-        return going_through(operator, given, sight);
+        return estimate_loop(operator, given, visible);
     }
-    let parts: Vec<_> = given.iter().map(|part| estimate(part, sight)).collect();
+    let parts: Vec<_> = given.iter().map(|part| estimate(part, visible)).collect();
     let steps: f64 = 1.0 + parts.iter().map(|part| part.steps).sum::<f64>();
     let most = largest(&parts);
     let all: f64 = parts.iter().map(|part| part.bytes).sum();
     let shortest = parts.iter().map(|part| part.bytes).fold(all, f64::min);
     match operator {
         "var" => {
-            let seen = variable(given, sight);
+            let seen = variable(given, visible);
             Estimate {
                 steps: steps + path_length(given) * seen.fields,
                 bytes: seen.bytes.max(most.bytes),
@@ -239,7 +248,7 @@ fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
             // `missing` and `missing_some` look up every name.
             let is_search = operator.starts_with("missing");
             let lookups = if is_search {
-                all.items * sight.seen.fields
+                all.items * visible.seen.fields
             } else {
                 0.0
             };
@@ -253,70 +262,78 @@ fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
             scalar(steps + 2.0 * shortest / BYTES_OF_STEP)
         }
         operator if is_comparison(operator) => {
-            scalar(steps + 2.0 * shortest / BYTES_OF_STEP + equality(sight.whole.fields, shortest))
+            scalar(steps + 2.0 * shortest / BYTES_OF_STEP + equality(visible.whole.fields, shortest))
         }
         "in" if !given.first().is_none_or(is_literal) => {
-            scalar(steps + all / BYTES_OF_STEP + equality(sight.whole.fields, all))
+            scalar(steps + all / BYTES_OF_STEP + equality(visible.whole.fields, all))
         }
         "substr" => Estimate {
             steps: steps + all / BYTES_OF_STEP,
             ..most
         },
+        operator if ARITHMETIC.contains(&operator) => {
+            let items: f64 = parts.iter().map(|part| part.items).sum();
+            scalar(steps + items + all / BYTES_OF_STEP)
+        }
         // These operators search texts or parse them as numbers; an argument may be an array of texts.
         _ => scalar(steps + all / BYTES_OF_STEP),
     }
 }
 
 /// Returns the maximum size of the data that a variable reads.
-fn variable(given: &[Value], sight: &Sight<'_>) -> Size {
+fn variable(given: &[Value], visible: &Visible<'_>) -> Size {
     let path = given.first().and_then(Value::as_str);
     let accumulator = Size {
-        bytes: sight.accumulator,
-        items: sight.accumulator,
-        fields: sight.whole.fields.min(1.0 + sight.accumulator / FIELD_BYTES),
+        bytes: visible.accumulator,
+        items: visible.accumulator,
+        fields: visible.whole.fields.min(1.0 + visible.accumulator / FIELD_BYTES),
     };
     match path {
-        Some(path) if path.starts_with("accumulator") && sight.accumulator > 0.0 => accumulator,
+        Some(path) if path.starts_with("accumulator") && visible.accumulator > 0.0 => accumulator,
         // A computed path may lead anywhere.
         None if given.first().is_some_and(Value::is_object) => Size {
-            bytes: sight.seen.bytes.max(accumulator.bytes),
-            items: sight.seen.items.max(accumulator.items),
-            fields: sight.seen.fields.max(accumulator.fields),
+            bytes: visible.seen.bytes.max(accumulator.bytes),
+            items: visible.seen.items.max(accumulator.items),
+            fields: visible.seen.fields.max(accumulator.fields),
         },
-        _ => sight.seen,
+        _ => visible.seen,
     }
 }
 
-fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
+fn estimate_loop(operator: &str, given: &[Value], visible: &Visible<'_>) -> Estimate {
     let mut parts = given.iter();
     let source = parts.next();
-    let at_most = |sight: &Sight<'_>| source.map_or_else(|| scalar(0.0), |source| estimate(source, sight));
-    let whole = at_most(&Sight {
-        seen: sight.whole,
-        ..*sight
+    let at_most =
+        |visible: &Visible<'_>| source.map_or_else(|| scalar(0.0), |source| estimate(source, visible));
+    let whole = at_most(&Visible {
+        seen: visible.whole,
+        ..*visible
     });
-    let source = at_most(sight);
+    let source = at_most(visible);
     let body = parts.next();
     let first = parts
         .next()
-        .map_or_else(|| scalar(0.0), |part| estimate(part, sight));
+        .map_or_else(|| scalar(0.0), |part| estimate(part, visible));
     let rounds = source.items.max(1.0);
-    let entry = Sight {
+    let entry = Visible {
         // An entry has at most half as many values as bytes.
         seen: Size {
             bytes: source.bytes / rounds,
             items: source.bytes / 2.0 / rounds,
-            fields: sight.whole.fields.min(1.0 + source.bytes / FIELD_BYTES / rounds),
+            fields: visible
+                .whole
+                .fields
+                .min(1.0 + source.bytes / FIELD_BYTES / rounds),
         },
         whole: Size {
             bytes: whole.bytes,
             items: whole.bytes / 2.0,
-            fields: sight.whole.fields,
+            fields: visible.whole.fields,
         },
         accumulator: 0.0,
-        ..*sight
+        ..*visible
     };
-    let round_of = |sight: &Sight<'_>| body.map_or_else(|| scalar(0.0), |body| estimate(body, sight));
+    let round_of = |visible: &Visible<'_>| body.map_or_else(|| scalar(0.0), |body| estimate(body, visible));
     let steps = 1.0 + source.steps + first.steps;
     match operator {
         "map" => {
@@ -333,10 +350,10 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate
             ..source
         },
         "reduce" => {
-            let carried = |sight: Sight<'_>, bytes: f64| {
-                round_of(&Sight {
+            let carried = |visible: Visible<'_>, bytes: f64| {
+                round_of(&Visible {
                     accumulator: bytes,
-                    ..sight
+                    ..visible
                 })
             };
             let round = carried(entry, first.bytes);
@@ -348,7 +365,7 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate
             // of the rule.
             let literals = body.map_or(0.0, |body| body.to_string().len() as f64);
             let largest = first.bytes.max(whole.bytes).max(literals);
-            let all = Sight {
+            let all = Visible {
                 seen: entry.whole,
                 ..entry
             };

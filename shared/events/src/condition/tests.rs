@@ -208,6 +208,27 @@ fn an_event_has_so_many_steps_and_no_more() {
     assert!(answers[0].is_ok() && answers[1].is_ok());
 }
 
+/// `+` and the others fold an array, so a rule of many folds takes long on a long array.
+#[test]
+fn arithmetic_reads_every_entry_of_an_array() {
+    let entries = vec!["1"; 100_000].join(",");
+    let event = format!(r#"{{"details":{{"numbers":[{entries}]}}}}"#);
+    let subject = Subject::new(&event).unwrap();
+    for operator in check::ARITHMETIC {
+        let fold = json!({ operator: [{ "var": "details.numbers" }] });
+        let straight = compile(json!({ "==": [{ "+": vec![fold.clone(); 100] }, 1] })).unwrap();
+        let steps = straight.cost.on(subject.size);
+        assert!(steps > 100.0 * 100_000.0, "{operator}: {steps}");
+        let looped = compile(json!({ "some": [[1, 2], { "==": [fold, 1] }] })).unwrap();
+        let steps = looped.cost.on(subject.size);
+        assert!(steps > 2.0 * 100_000.0, "{operator} in a loop: {steps}");
+    }
+    let sums = vec![json!({ "+": { "var": "details.numbers" } }); 600];
+    let costly = compile(json!({ "==": [{ "+": sums }, 1] })).unwrap();
+    let answer = costly.holds(&mut Subject::new(&event).unwrap());
+    assert!(matches!(answer, Err(Unanswered::TooCostly { .. })), "{answer:?}");
+}
+
 #[test]
 fn the_entries_of_arrays_and_objects_are_counted() {
     for (text, items, fields) in [

@@ -19,6 +19,8 @@ const MAX_AGE_MS: i64 = 15 * 60 * 1_000;
 /// Minimum time between two reads. A token with an unknown key id triggers a read, but not more often than
 /// this.
 const MIN_AGE_MS: i64 = 30 * 1_000;
+/// Minimum time between two attempts while no key is known, so that requests do not wait for one attempt each.
+const FAILURE_PAUSE_MS: i64 = 1_000;
 /// Maximum size of a key set.
 const MAX_BYTES: usize = 512 * 1_024;
 
@@ -102,6 +104,12 @@ impl Jwks {
         let known = self.fresh(i64::MAX);
         if let Some(known) = known.as_ref().filter(|_| tried_lately) {
             return Ok(pick(known, key_id));
+        }
+        let failed_lately = attempts
+            .last_ms
+            .is_some_and(|last| now_ms - last < FAILURE_PAUSE_MS);
+        if known.is_none() && failed_lately {
+            return Err(Error::unavailable("the key set could not be read a moment ago"));
         }
         attempts.last_ms = Some(now_ms);
         match self.load(attempts.successes + 1).await {

@@ -33,10 +33,11 @@ impl ApiKeys {
             .await?
         {
             Written::Done => Ok(()),
-            _ => Err(Error::conflict(format!(
+            Written::Refused { .. } => Err(Error::conflict(format!(
                 "The API key '{}' exists already.",
                 key.id
             ))),
+            Written::Contended => Err(busy()),
         }
     }
 
@@ -48,7 +49,12 @@ impl ApiKeys {
             .await?
         {
             Written::Done => Ok(()),
-            _ => Err(Error::not_found("API key", id)),
+            Written::Refused { .. } => Err(Error::not_found("API key", id)),
+            Written::Contended => Err(busy()),
         }
     }
+}
+
+fn busy() -> Error {
+    Error::unavailable("an API key is written by another process")
 }

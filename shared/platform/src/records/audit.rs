@@ -38,7 +38,7 @@ pub struct AuditEvent {
     pub resource_type: String,
     /// Id of the changed resource; empty where a creation was refused.
     pub resource_id: String,
-    /// Time of the request.
+    /// Time at which the request was answered.
     pub timestamp: UtcTime,
     /// Id of the HTTP request, as its answer and the log have it.
     pub request_id: String,
@@ -47,9 +47,9 @@ pub struct AuditEvent {
     pub status: u16,
     /// True where the status is below 400.
     pub success: bool,
-    /// Id of the API key or service; null for a user.
+    /// Id of the API key, the run or the service; null for a user.
     pub principal_id: Option<String>,
-    /// Kind of the principal: `user`, `apikey` or `system`.
+    /// Kind of the principal: `user`, `apikey`, `run` or `system`.
     pub principal_type: Option<String>,
     /// Id of the user; null for other principals.
     pub principal_user_id: Option<String>,

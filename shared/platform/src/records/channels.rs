@@ -29,7 +29,7 @@ impl Channels {
             table: table.clone(),
             plural: "channels",
             partition: keys::channels,
-            counted: keys::channels_changed,
+            counter: keys::channels_changed,
         };
         Self { table, entries }
     }

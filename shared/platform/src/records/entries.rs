@@ -1,9 +1,9 @@
-//! Counts a project's entries of a kind, and names their last change.
+//! Counts a project's entries of a kind, and gives each change of them a random id.
 //!
 //! Both are in one item, which the transaction of each creation and deletion changes. So the count is exact,
 //! and concurrent creations cannot exceed the limit. An older item without a count gets one at the first
-//! creation or deletion: the entries are counted, and the count is written if the name of the last change is
-//! still the same.
+//! creation or deletion: the entries are counter, and the count is written if the id of the last change is still
+//! the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,36 +25,36 @@ struct EntriesRecord {
     /// None if the item contains only a count of listeners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change_id: Option<String>,
-    /// None until the entries are counted.
+    /// None until the entries are counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entries: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     listeners: Option<u64>,
 }
 
-/// Attributes of a project's count other than the count itself.
+/// State of a project's set of entries, other than their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Last {
-    /// Name of the last change of the entries; None if there was none.
+pub struct SetState {
+    /// Random id that each change of the entries replaces; None before the first.
     pub change_id: Option<String>,
     /// Number of runs that listen for events.
     pub listeners: u64,
 }
 
 /// Returns the number of listeners of a project.
-pub(super) async fn listeners(table: &Table, counted: &Key) -> Result<u64> {
-    let found: Option<EntriesRecord> = table.find(counted).await?;
+pub(super) async fn listeners(table: &Table, counter: &Key) -> Result<u64> {
+    let found: Option<EntriesRecord> = table.find(counter).await?;
     Ok(found.and_then(|found| found.listeners).unwrap_or(0))
 }
 
 /// Adds the step that changes the number of listeners, which is stored beside the count of subscriptions.
 pub(super) fn count_listener<'a>(
     transaction: Transaction<'a>,
-    counted: &Key,
+    counter: &Key,
     amount: i64,
 ) -> Result<Transaction<'a>> {
     let changes = Changes::default().add(LISTENERS, amount);
-    transaction.update(counted, &changes, None)
+    transaction.update(counter, &changes, None)
 }
 
 #[derive(Clone)]
@@ -64,19 +64,19 @@ pub(super) struct Entries {
     pub plural: &'static str,
     /// Partition that contains only the entries.
     pub partition: fn(&Tenant) -> String,
-    pub counted: fn(&Tenant) -> Key,
+    pub counter: fn(&Tenant) -> Key,
 }
 
 impl Entries {
-    /// Returns the name of the last change; None if there was none.
+    /// Returns the id of the last change; None before the first.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
-        Ok(self.last(tenant).await?.change_id)
+        Ok(self.state(tenant).await?.change_id)
     }
 
-    /// Returns the name of the last change and the number of listeners, with one read.
-    pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
+    /// Returns the id of the last change and the number of listeners, with one read.
+    pub async fn state(&self, tenant: &Tenant) -> Result<SetState> {
         let found = self.find(tenant).await?;
-        Ok(found.map_or_else(Last::default, |found| Last {
+        Ok(found.map_or_else(SetState::default, |found| SetState {
             change_id: found.change_id,
             listeners: found.listeners.unwrap_or(0),
         }))
@@ -87,8 +87,8 @@ impl Entries {
         self.begin(tenant, Changes::default(), None)
     }
 
-    /// Commits a transaction that adds an entry. `steps` follow the step of this item, which the result never
-    /// names as refused: a project with [`MAX_ENTRIES`] gives a 409.
+    /// Commits a transaction that adds an entry: the change of the count, then `steps`. 409 if the project has
+    /// [`MAX_ENTRIES`]; so the result is never the refusal of the count.
     pub async fn add<'a>(
         &'a self,
         tenant: &Tenant,
@@ -98,8 +98,8 @@ impl Entries {
             .await
     }
 
-    /// Commits a transaction that removes an entry. `steps` follow the step of this item, which the result
-    /// never names as refused.
+    /// Commits a transaction that removes an entry: the change of the count, then `steps`. The result is never
+    /// the refusal of the count.
     pub async fn remove<'a>(
         &'a self,
         tenant: &Tenant,
@@ -143,18 +143,18 @@ impl Entries {
     ) -> Result<Transaction<'_>> {
         let changes = changes.set("change_id", &new_change())?;
         let transaction = self.table.transaction();
-        let counted = transaction.update(&(self.counted)(tenant), &changes, condition)?;
-        Ok(counted.labelled(COUNTED))
+        let counter = transaction.update(&(self.counter)(tenant), &changes, condition)?;
+        Ok(counter.labelled(COUNTED))
     }
 
     async fn find(&self, tenant: &Tenant) -> Result<Option<EntriesRecord>> {
-        self.table.find(&(self.counted)(tenant)).await
+        self.table.find(&(self.counter)(tenant)).await
     }
 
     /// Writes the count of the item. If a change came between, nothing is written, and the caller tries
     /// again.
     async fn count(&self, tenant: &Tenant, last: Option<EntriesRecord>) -> Result<()> {
-        let key = (self.counted)(tenant);
+        let key = (self.counter)(tenant);
         let entries = self
             .table
             .count(&Query::partition((self.partition)(tenant)))

@@ -37,7 +37,7 @@ pub mod stores;
 pub mod subscriptions;
 mod table;
 
-pub use entries::{Last, MAX_ENTRIES};
+pub use entries::{MAX_ENTRIES, SetState};
 pub use store::{Changes, Condition, Key, Order, Position, Query, Written};
 pub use table::{Guard, Outcome, Rows, Table, Transaction};
 

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::entries::{Entries, Last};
+use crate::records::entries::{Entries, SetState};
 use crate::records::{Condition, Guard, Outcome, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -40,7 +40,7 @@ impl Subscriptions {
             table: table.clone(),
             plural: "subscriptions",
             partition: keys::subscriptions,
-            counted: keys::subscriptions_changed,
+            counter: keys::subscriptions_changed,
         };
         Self { table, entries }
     }
@@ -88,8 +88,8 @@ impl Subscriptions {
     }
 
     /// Returns the name of the last change, and the number of runs that listen for events, with one read.
-    pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
-        self.entries.last(tenant).await
+    pub async fn state(&self, tenant: &Tenant) -> Result<SetState> {
+        self.entries.state(tenant).await
     }
 
     /// Adds a subscription; 409 if the project already has [`MAX_ENTRIES`]. `replaces` is the system

@@ -92,7 +92,7 @@ impl Engine {
             Committed::Done => {}
         }
         for event in &commit.events {
-            publish::tell(self.services.bus.as_ref(), event).await;
+            publish::publish_stored(self.services.bus.as_ref(), event).await;
         }
         let mut states = Vec::new();
         for (draft, wake) in commit.runs.into_iter().zip(waking) {
