@@ -24,9 +24,9 @@ const MAX_BYTES: usize = 16 * 1_024 * 1_024;
 /// needs another prefix than [`COMPRESSED`].
 const DICTIONARY: &str = concat!(
     r#"},"cancel_requested":true,"children":{"2":{"workflow_id":"","run_id":"","policy":"terminate","started":true}},"#,
-    r#""failed_turn":{"attempt":1,"failure":{"message":"","type":""},"next_attempt_at":17},"outbox":["tell_parent",{"start_child":"#,
+    r#""failed_task":{"attempt":1,"failure":{"message":"","type":""},"next_attempt_at":17},"outbox":["tell_parent",{"start_child":"#,
     r#"},{"cancel_child":{"initiated":1,"workflow_id":""}}],"outcome":{"failed":{"message":"","type":"","source":"","details":"#,
-    r#","non_retryable":true}},"last_failure":{"message":"","type":""},"heartbeat":null,"heard_at":17,"wake_sent_for":17,"times_out_at":17"#,
+    r#","non_retryable":true}},"last_failure":{"message":"","type":""},"heartbeat":null,"heard_at":17,"woken_at":17,"times_out_at":17"#,
     r#""program":"sha256:","continued_from":"","timeout_ms":60000,"parent":{"workflow_id":"","run_id":"","initiated_event_id":1}"#,
     r#""document_id":"","interaction_name":"sys:general","tenant_id":"","visibility":"private","run_as_role":"executor","#,
     r#"{"START_CHILD_WORKFLOW_EXECUTION_INITIATED":{"workflow_id":"","run_id":"","workflow_type":"","input":{}"#,

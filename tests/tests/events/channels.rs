@@ -239,7 +239,8 @@ async fn a_secret_is_either_given_or_made() {
     let path = format!("/events/channels/{}", channel.id());
     let both = json!({ "signing_secret": "a secret of the sender", "rotate_signing_secret": true });
     let refused = events.put(&events.token, &path, &both).await;
-    let message = refused.expect_error(400, "invalid_request").message();
+    let refused = refused.expect_error(400, "invalid_request");
+    let message = refused.message();
     assert!(message.contains("exclude each other"), "{message}");
 }
 

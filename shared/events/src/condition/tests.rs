@@ -226,7 +226,7 @@ fn arithmetic_reads_every_entry_of_an_array() {
     let sums = vec![json!({ "+": { "var": "details.numbers" } }); 600];
     let costly = compile(json!({ "==": [{ "+": sums }, 1] })).unwrap();
     let answer = costly.holds(&mut Subject::new(&event).unwrap());
-    assert!(matches!(answer, Err(Unanswered::TooCostly { .. })), "{answer:?}");
+    assert!(matches!(answer, Err(Unanswered::TooCostly)), "{answer:?}");
 }
 
 #[test]
