@@ -307,7 +307,8 @@ pub fn read_or_make(
     if let Ok(bytes) = fs::read(path) {
         return Ok(bytes);
     }
-    let draft = path.with_extension(format!("draft-{}", std::process::id()));
+    // Two threads may make one key at the same time.
+    let draft = path.with_extension(format!("draft-{:x}", rand::random::<u64>()));
     write_whole(&draft, &make()?, true)?;
     let linked = fs::hard_link(&draft, path).and_then(|()| path.parent().map_or(Ok(()), sync_folder));
     let _ = fs::remove_file(&draft);

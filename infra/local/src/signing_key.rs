@@ -1,6 +1,7 @@
 //! Emulates the KMS keys that sign service tokens and the digests of the event log: RSA keys of the data
 //! directory.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
@@ -11,12 +12,17 @@ use platform::config::ConfigError;
 use platform::queue::BoxFuture;
 use platform::signing::SigningKey;
 use platform::{Error, Result};
+use tokio::sync::OnceCell;
 
 use crate::data_dir::{DataDir, read_or_make};
 
-/// Signs with a key in `keys` of a data directory.
+/// Signs with a key in `keys` of a data directory. Making one takes a tenth of a second, so a missing key is
+/// made at its first use.
 #[derive(Clone)]
-pub struct LocalSigningKey(Arc<KeyPair>);
+pub struct LocalSigningKey {
+    path: PathBuf,
+    key: Arc<OnceCell<KeyPair>>,
+}
 
 impl LocalSigningKey {
     /// Opens the key of service tokens.
@@ -29,31 +35,50 @@ impl LocalSigningKey {
         Self::open(data, "keys/digest-signing.pkcs8")
     }
 
-    /// Reads the key, and makes one where it is missing.
+    /// Reads the key, if there is one.
     fn open(data: &DataDir, name: &str) -> Result<Self, ConfigError> {
         let path = data.path(name);
-        let der = read_or_make(&path, || {
-            let made =
-                KeyPair::generate(KeySize::Rsa2048).and_then(|key| AsDer::<Pkcs8V1Der<'_>>::as_der(&key));
-            made.map(|der| der.as_ref().to_vec())
-                .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))
-        })?;
-        let key = KeyPair::from_pkcs8(&der).map_err(|_| {
-            ConfigError::new(format!(
-                "{} is not a key. Remove it, and a new one is made.",
-                path.display()
-            ))
-        })?;
-        Ok(Self(Arc::new(key)))
+        let key = match path.exists() {
+            true => OnceCell::new_with(Some(read(&path)?)),
+            false => OnceCell::new(),
+        };
+        Ok(Self {
+            path,
+            key: Arc::new(key),
+        })
     }
+
+    async fn key(&self) -> Result<&KeyPair> {
+        let made = self.key.get_or_try_init(|| async {
+            let path = self.path.clone();
+            let read = tokio::task::spawn_blocking(move || read(&path)).await;
+            read.map_err(Error::internal)?.map_err(Error::internal)
+        });
+        made.await
+    }
+}
+
+/// Reads a key, and makes one where it is missing.
+fn read(path: &Path) -> Result<KeyPair, ConfigError> {
+    let der = read_or_make(path, || {
+        let made = KeyPair::generate(KeySize::Rsa2048).and_then(|key| AsDer::<Pkcs8V1Der<'_>>::as_der(&key));
+        made.map(|der| der.as_ref().to_vec())
+            .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))
+    })?;
+    KeyPair::from_pkcs8(&der).map_err(|_| {
+        ConfigError::new(format!(
+            "{} is not a key. Remove it, and a new one is made.",
+            path.display()
+        ))
+    })
 }
 
 impl SigningKey for LocalSigningKey {
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
-            let mut signature = vec![0; self.0.public_modulus_len()];
-            self.0
-                .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature)
+            let key = self.key().await?;
+            let mut signature = vec![0; key.public_modulus_len()];
+            key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature)
                 .map_err(Error::internal)?;
             Ok(signature)
         })
@@ -61,7 +86,8 @@ impl SigningKey for LocalSigningKey {
 
     fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
         Box::pin(async move {
-            let der = AsDer::<PublicKeyX509Der<'_>>::as_der(self.0.public_key()).map_err(Error::internal)?;
+            let der = AsDer::<PublicKeyX509Der<'_>>::as_der(self.key().await?.public_key())
+                .map_err(Error::internal)?;
             Ok(der.as_ref().to_vec())
         })
     }
