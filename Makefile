@@ -321,7 +321,7 @@ library:
 duckdb: own library
 
 SAM = SAM_CLI_TELEMETRY=0 '$(TOOLS)/bin/sam'
-# It asks for a region even where it talks to nobody; a deployment takes its own from the profile or samconfig.toml.
+# It asks for a region even where it talks to no service; a deployment takes its own from the profile or samconfig.toml.
 validate sam-build: export AWS_DEFAULT_REGION := $(or $(AWS_REGION),$(AWS_DEFAULT_REGION),eu-central-1)
 
 .PHONY: tools

@@ -262,7 +262,7 @@ async fn a_bomb_is_refused_and_nothing_else_waits_for_it() {
 }
 
 #[tokio::test]
-async fn what_is_large_and_ordinary_is_taken() {
+async fn large_ordinary_input_is_accepted() {
     let Some(service) = Service::start_own().await else {
         return;
     };

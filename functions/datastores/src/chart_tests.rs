@@ -61,7 +61,7 @@ fn charts_of_many_kinds_are_taken() {
 }
 
 #[test]
-fn what_is_no_chart_is_refused() {
+fn invalid_charts_are_refused() {
     for (spec, expected) in [
         (json!([]), "The field 'spec' must be an object."),
         (
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_taken_names_only_columns(spec in near_chart()) {
+    fn accepted_charts_name_only_columns(spec in near_chart()) {
         if check(&spec, &columns()).is_ok() {
             for definition in spec["encoding"].as_object().unwrap().values() {
                 let list = definition.as_array().cloned().unwrap_or_else(|| vec![definition.clone()]);

@@ -71,7 +71,7 @@ async fn a_record_that_the_table_refused_is_written_later_and_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_is_set_aside_and_does_not_hold_up_the_others() {
+async fn an_invalid_record_is_set_aside_and_delays_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
     let trail = AuditTrail::new(services.table(AUDIT_TABLE));

@@ -375,7 +375,7 @@ async fn messages_that_cannot_be_carried_out_are_named_and_do_not_hold_up_the_ot
 }
 
 #[tokio::test]
-async fn an_import_that_its_request_cannot_wait_for_goes_on_in_the_background() {
+async fn an_import_too_slow_for_its_request_continues_in_the_background() {
     let world = World::start().await;
     let (services, queue) = (&world.services, Some(&world.queue));
     let impatient = stores(

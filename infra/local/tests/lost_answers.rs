@@ -191,7 +191,7 @@ async fn that_the_sdk_repeats() {
 }
 
 #[tokio::test]
-async fn with_somebody_elses_commit_on_top() {
+async fn with_another_writers_commit_on_top() {
     let both = (vec!["ours".to_owned(), "theirs".to_owned()], 3);
     assert_eq!(after_a_lost_answer(Next::Refuse, true).await, both);
     assert_eq!(after_a_lost_answer(Next::Pass, true).await, both);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_is_refused_with_how_to_write_one() {
+    fn an_invalid_field_is_refused_with_the_right_form() {
         for (field, words) in [
             ("steps", "write key=value for a text"),
             ("=3", "has no name"),

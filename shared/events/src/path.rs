@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for path in ["", ".", "a..b", ".a", "a.", &"a.".repeat(200), &"a".repeat(501)] {
             let refusal = check("transform.action_path", path).unwrap_err();
             assert!(refusal.message().contains("'transform.action_path'"), "{path}");

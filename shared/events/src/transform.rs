@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_exact_makes_a_name() {
+    fn only_exact_values_make_a_name() {
         let transform = Transform {
             resource_id_path: Some("id".to_owned()),
             idempotency_key_path: Some("key".to_owned()),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_nothing_where_the_sender_is_a_stranger() {
+    fn invalid_names_of_foreign_senders_are_ignored() {
         let transform = Transform {
             action_path: Some("deep.action".to_owned()),
             resource_id_path: Some("deep.title".to_owned()),

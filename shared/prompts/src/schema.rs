@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_costly_is_refused_by_name() {
+    fn costly_keywords_are_refused_by_name() {
         let many: Map<_, _> = (0..101)
             .map(|number| (format!("p{number}"), json!({ "pattern": "a" })))
             .collect();

@@ -146,7 +146,7 @@ fn long_texts_names_and_indents_cost_steps() {
 }
 
 #[test]
-fn what_is_nested_ends() {
+fn nested_templates_end() {
     let blocks = |depth: usize| format!("{}{}", "{{#if true}}".repeat(depth), "{{/if}}".repeat(depth));
     assert_eq!(rendered(Handlebars, blocks(MAX_NESTING), json!({})).unwrap(), "");
     limited(Handlebars, blocks(MAX_NESTING + 1), &data(), MAX_NESTING);

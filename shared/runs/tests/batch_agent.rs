@@ -123,7 +123,7 @@ fn children_that_fail_are_counted_and_named() {
 }
 
 #[test]
-fn a_child_that_somebody_else_stops_counts_as_failed() {
+fn a_child_that_is_stopped_from_outside_counts_as_failed() {
     let outcome = batch(json!({"documents": ["a"], "type": "Child"}))
         .mock_child("Child", |_| Err(Failure::canceled()))
         .run()
@@ -199,7 +199,7 @@ fn a_batch_that_is_cancelled_at_once_starts_at_most_its_lanes() {
 }
 
 #[test]
-fn a_long_batch_goes_on_as_new_and_keeps_its_counts() {
+fn a_long_batch_continues_as_new_and_keeps_its_counts() {
     let mut names = documents(1_200);
     names[10] = "bad10".to_owned();
     names[1_100] = "bad1100".to_owned();

@@ -257,7 +257,7 @@ fn a_case_that_is_to_complete_does() {
 fn every_case_is_stored() {
     #[expect(
         clippy::disallowed_methods,
-        reason = "whoever runs the test says so that way, and no service reads it"
+        reason = "a variable of the test alone; no service reads it"
     )]
     let writes = std::env::var("CORPUS_WRITE").is_ok_and(|value| value == "1");
     let cases = all_cases();

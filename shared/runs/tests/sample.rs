@@ -27,7 +27,7 @@ async fn echo_with_check(context: Context, name: String) -> Result<String, Failu
 }
 
 #[test]
-fn what_is_said_comes_back() {
+fn the_input_comes_back() {
     let registry = echo::add(Registry::new());
     let outcome = TestRun::new(&registry, "Echo", "Ada")
         .mock("send", |text| Ok(json!(format!("{}!", text.as_str().unwrap()))))

@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(json in ".{0,2000}") {
+        fn a_written_state_reads_back(json in ".{0,2000}") {
             prop_assert_eq!(read(write(&json).unwrap()).unwrap(), json);
         }
     }

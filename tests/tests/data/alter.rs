@@ -265,7 +265,7 @@ async fn not_null_and_keys_are_checked_against_the_rows() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_with_its_path() {
+async fn faults_are_refused_with_their_paths() {
     let store = store().await;
     let before = store.detail().await;
     let many: Vec<_> = (0..5_000)

@@ -84,7 +84,7 @@ async fn an_import_that_dies_is_in_or_not() {
 
 /// The runner takes over open imports when it starts, so the import completes once without another request.
 #[tokio::test]
-async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
+async fn a_background_import_that_dies_resumes_by_itself() {
     for step in [
         IMPORT_ENQUEUED,
         IMPORT_BEGUN,
@@ -164,7 +164,7 @@ async fn a_compaction_that_dies_changes_no_row() {
 }
 
 #[tokio::test]
-async fn a_collection_that_dies_goes_on_the_next_time() {
+async fn a_collection_that_dies_resumes_the_next_time() {
     for step in [VERSION_REMOVED, GARBAGE_LISTED, OBJECT_REMOVED] {
         let Some(store) = started(5).await else { return };
         let snapshot = store.post("/versions", &json!({ "name": "five" })).await;

@@ -228,7 +228,7 @@ async fn a_rollback_takes_the_schema_with_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_version_of_this_store_is_missing() {
+async fn a_version_of_another_store_is_missing() {
     let (store, _) = started().await;
     let token = &store.token;
     let name = json!({ "name": unique("other") });

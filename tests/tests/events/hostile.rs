@@ -66,7 +66,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_hangs_holds_up_nobody_else() {
+async fn a_receiver_that_hangs_delays_no_other() {
     let Some(events) = Events::start().await else {
         return;
     };
@@ -96,6 +96,6 @@ async fn who_hangs_holds_up_nobody_else() {
         .await;
     assert!(
         hanging.iter().all(|delivery| delivery["status"] != "succeeded"),
-        "nobody took them"
+        "no receiver took them"
     );
 }

@@ -182,7 +182,7 @@ async fn a_signature_is_looked_at_closely() {
 }
 
 #[tokio::test]
-async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
+async fn given_fields_precede_transformed_ones_and_those_the_defaults() {
     let Some(events) = Events::start().await else {
         return;
     };
@@ -399,7 +399,7 @@ async fn chunked(channel: &Channel, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_disabled_channel_says_so_to_its_own_senders_alone_and_a_deleted_one_to_nobody() {
+async fn a_disabled_channel_says_so_to_its_own_senders_alone_and_a_deleted_one_never() {
     let Some(events) = Events::start().await else {
         return;
     };

@@ -109,7 +109,7 @@ async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() 
 }
 
 #[tokio::test]
-async fn events_of_other_services_are_matched_and_what_is_none_is_set_aside_with_the_reason() {
+async fn events_of_other_services_are_matched_and_invalid_ones_are_set_aside_with_the_reason() {
     let Some(events) = Events::start().await else {
         return;
     };

@@ -14,7 +14,7 @@ use sha2::Sha256;
 use tests::{Events, Method, tools_python};
 
 #[tokio::test]
-async fn the_verifiers_of_others_accept_what_is_sent_and_nothing_else() {
+async fn third_party_verifiers_accept_our_deliveries_and_nothing_else() {
     let Some(events) = Events::start().await else {
         return;
     };

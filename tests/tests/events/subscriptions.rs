@@ -353,7 +353,7 @@ async fn every_rule_refuses_in_a_sentence() {
 }
 
 #[tokio::test]
-async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
+async fn system_subscriptions_are_visible_and_protected_ones_can_be_replaced() {
     let Some(events) = Events::start().await else {
         return;
     };

@@ -176,7 +176,7 @@ fn a_build_of_another_checkout_changes_no_program_of_this_one() {
 }
 
 #[test]
-fn what_is_installed_runs_from_the_path() {
+fn the_installed_program_runs_from_the_path() {
     let checkout = Checkout::new();
     let (prefix, duckdb) = (checkout.path("prefix"), checkout.path("duckdb"));
     let install = || {

@@ -41,7 +41,7 @@ fn has_file_of(folder: &Path, kind: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_has_ended_goes_after_its_time_and_what_is_open_stays() {
+async fn ended_records_go_after_their_time_and_open_ones_stay() {
     let Some(mut runs) = Runs::start_local().await else {
         return;
     };

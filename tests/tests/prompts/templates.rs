@@ -145,7 +145,7 @@ async fn every_content_type_is_kept_to_the_byte() {
 }
 
 #[tokio::test]
-async fn update_changes_what_is_given_and_counts_up() {
+async fn update_changes_the_given_fields_and_counts_up() {
     let (service, token) = started().await;
     let created = service
         .post(&token, "/prompts", &whole_prompt("Greeting"))

@@ -145,7 +145,7 @@ fn only_the_crate_for_aws_knows_the_sdk() {
 }
 
 #[test]
-fn what_is_shared_builds_without_the_sdk() {
+fn shared_crates_build_without_the_sdk() {
     for (name, dependencies) in crates("shared") {
         assert!(
             !dependencies.contains(&"aws".to_owned()),

@@ -228,7 +228,7 @@ async fn timers_fire_on_time_after_a_kill() {
 }
 
 #[tokio::test]
-async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
+async fn a_start_with_the_id_of_an_open_run_returns_that_run() {
     let Some(mut runs) = Runs::start_local().await else {
         return;
     };

@@ -93,7 +93,7 @@ async fn ended(runs: &Runs, run: &Run, status: &str) -> (Value, Vec<Value>, Vec<
 }
 
 #[tokio::test]
-async fn a_run_that_goes_on_tells_what_it_does_and_of_no_end() {
+async fn an_open_run_shows_its_work_and_no_end() {
     let Some(runs) = Runs::start().await else { return };
     let input = json!({ "steps": 1, "pause_ms": 60_000 });
     let run = runs.begin("Steps", &input);

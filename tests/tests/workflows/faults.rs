@@ -114,7 +114,7 @@ async fn a_result_that_is_too_large_fails_the_activity_and_the_run() {
 }
 
 #[tokio::test]
-async fn what_is_tried_again_later_says_why_and_when() {
+async fn a_pending_retry_shows_its_reason_and_time() {
     let Some(runs) = faulty().await else { return };
     let run = runs.begin("Steps", &json!({ "steps": 1, "failures": 1_000 }));
     let pending = |detail: &Value| detail["pendingActivities"][0].clone();

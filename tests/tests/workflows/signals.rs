@@ -37,7 +37,7 @@ async fn a_signal_carries_a_message_and_whatever_else_there_is() {
 }
 
 #[tokio::test]
-async fn a_signal_that_nobody_listens_to_stays_in_the_history() {
+async fn a_signal_without_a_receiver_stays_in_the_history() {
     let Some(runs) = Runs::start().await else { return };
     let run = runs.approval("Invoice").await;
     let name = "Größe und %2F";

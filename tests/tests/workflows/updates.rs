@@ -185,7 +185,7 @@ async fn updates_beyond_one_answer_come_with_the_next() {
 }
 
 #[tokio::test]
-async fn a_stream_opens_at_once_and_tells_what_is_published_from_then_on() {
+async fn a_stream_opens_at_once_and_sends_later_updates() {
     let Some(runs) = Runs::start().await else { return };
     let run = waiting(&runs).await;
     say(&runs, &run, "before").await;
@@ -205,7 +205,7 @@ async fn a_stream_opens_at_once_and_tells_what_is_published_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_after_an_event_or_a_time_without_gap_and_repeat() {
+async fn a_stream_resumes_after_an_event_or_a_time_without_gap_and_repeat() {
     let Some(mut runs) = Runs::start_local().await else {
         return;
     };
@@ -284,7 +284,7 @@ async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
 }
 
 #[tokio::test]
-async fn whoever_has_seen_the_last_message_and_not_the_end_is_told_the_end() {
+async fn a_follower_of_all_messages_still_receives_the_end() {
     let Some(runs) = Runs::start().await else { return };
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
     runs.wait_for_status(&run, "COMPLETED").await;

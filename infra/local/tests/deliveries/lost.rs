@@ -75,7 +75,7 @@ async fn a_run_counts_as_late_after_its_time_only() {
 }
 
 #[tokio::test]
-async fn what_is_told_twice_is_delivered_once() {
+async fn an_event_published_twice_is_delivered_once() {
     let world = World::start().await;
     world.webhook().await;
     let id = world.event(None).await;
@@ -123,11 +123,11 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
     // A continued run delivers it, because the first run's timestamp is too old to sign.
     world.follow_hints().await;
     world.follow_hints().await;
-    assert_eq!(world.got().len(), 1, "it is in nobody's way");
+    assert_eq!(world.got().len(), 1, "it delays no other");
 }
 
 #[tokio::test]
-async fn what_is_no_event_is_set_aside_with_the_reason() {
+async fn an_invalid_event_is_set_aside_with_the_reason() {
     let world = World::start().await;
     let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
     platform::bus::Bus::publish(

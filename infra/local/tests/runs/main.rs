@@ -2,9 +2,9 @@
 //! stored, what is due when, and which limits a run has.
 #![cfg(test)]
 
-mod going_on;
 mod kept;
 mod limits;
+mod progress;
 mod retention;
 mod time;
 mod world;

@@ -78,14 +78,14 @@ pub async fn histories_are_whole(
             None => findings.push(format!("The run {pk} has records and no state.")),
         }
     }
-    what_is_named_is_there(&runs, objects, findings).await?;
+    named_objects_exist(&runs, objects, findings).await?;
     current_ones_are_there(records, &runs, now, findings);
     Ok(runs.values().filter(|kept| kept.state.is_some()).count())
 }
 
 /// Checks that a kept run's payloads exist in its own folder, and that its child runs and its continuation
 /// exist.
-async fn what_is_named_is_there(
+async fn named_objects_exist(
     runs: &BTreeMap<&str, Kept>,
     objects: &Objects,
     findings: &mut Vec<String>,
@@ -172,7 +172,10 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
         || state.needs_turn()
         || !state.activities.is_empty()
         || !state.timers.is_empty();
-    claim(kept.is_due || !waits, "is unfinished, and nobody will find it");
+    claim(
+        kept.is_due || !waits,
+        "is unfinished and has no time in the index `due`, so no worker finds it",
+    );
     claim(
         state.is_closed() || !(kept.expires || kept.is_for_removal),
         "is under way, and is to be removed",

@@ -11,7 +11,7 @@ use crate::subject::{fresh, refused};
 pub async fn add(subject: &Subject) {
     the_new_number_is_given_back(subject).await;
     concurrent_additions_all_count(subject).await;
-    what_is_no_number_is_an_error(subject).await;
+    adding_to_a_text_is_an_error(subject).await;
 }
 
 async fn the_new_number_is_given_back(subject: &Subject) {
@@ -61,7 +61,7 @@ async fn concurrent_additions_all_count(subject: &Subject) {
     assert_eq!(seen, expected, "each addition sees a number of its own");
 }
 
-async fn what_is_no_number_is_an_error(subject: &Subject) {
+async fn adding_to_a_text_is_an_error(subject: &Subject) {
     let key = Key::new(fresh("add"), "a");
     let item = subject.put(&key, &json!({ "text": "1", "null": null })).await;
     for name in ["text", "null"] {

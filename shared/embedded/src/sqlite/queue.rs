@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused_and_what_waits_stays() {
+    fn excess_requests_are_refused_and_waiting_ones_stay() {
         let queue = Queue::default();
         let mut refused = None;
         for _ in 0..100_000 {

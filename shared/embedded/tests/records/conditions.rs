@@ -113,7 +113,7 @@ async fn add_makes_the_item_and_gives_the_new_number() {
 
 /// Only this request is refused: the rest of its batch is committed.
 #[tokio::test]
-async fn what_is_beyond_a_limit_is_refused_for_good() {
+async fn writes_beyond_a_limit_are_refused_permanently() {
     let folder = Folder::new();
     let store = folder.open();
     let half = "a".repeat(limits::MAX_ITEM_BYTES / 2);

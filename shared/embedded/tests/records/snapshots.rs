@@ -167,7 +167,7 @@ async fn what_a_killed_copy_held_is_removed() {
 }
 
 #[tokio::test]
-async fn what_is_no_file_is_named() {
+async fn keys_without_a_file_are_named() {
     let world = World::new();
     world.objects.put("a", Vec::new()).await.unwrap();
     let root = world.folder.path("objects");

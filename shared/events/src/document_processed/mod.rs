@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_values_are_left_out() {
         let document = ProcessedDocument {
             document_id: "d1".to_owned(),
             ..ProcessedDocument::default()

@@ -85,7 +85,7 @@ fn the_schema_version_rises_only_with_the_schema() {
 }
 
 #[test]
-fn a_manifest_that_did_not_count_its_tables_goes_on_above_them() {
+fn a_manifest_without_a_table_count_continues_above_its_tables() {
     let mut old = empty();
     old.next_table_id = 0;
     old.tables.push(table(7, "orders"));

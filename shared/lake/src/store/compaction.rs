@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_has_something_to_gain() {
+    fn a_due_store_gains_from_compaction() {
         assert_eq!(DUE_SEGMENTS, 32);
         // Enough segments to make a table due, each of any small size: a merge leaves fewer.
         for mib in [0, 1, 4, 15, 20, 31] {

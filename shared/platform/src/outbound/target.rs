@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_public_is_taken() {
+    fn public_urls_are_accepted() {
         for text in [
             "https://example.com",
             "https://example.com/a/b.csv?x=1#part",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_url_is_refused() {
+    fn urls_with_extra_parts_are_refused() {
         for (text, why) in [
             ("", "not a URL"),
             ("example.com", "not a URL"),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_an_object_is_refused() {
+    fn invalid_object_addresses_are_refused() {
         for uri in [
             "",
             "s3://",

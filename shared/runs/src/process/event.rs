@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_of_a_document_is_refused_with_its_place() {
+    fn invalid_document_events_are_refused_with_the_position() {
         for (event, why) in [
             (json!({ "data": {} }), "'subject'"),
             (json!({ "subject": 7 }), "'subject'"),

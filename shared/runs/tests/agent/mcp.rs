@@ -138,7 +138,7 @@ fn tools_of_a_server_are_listed_once_and_called() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_is_missing_and_the_run_goes_on() {
+fn an_unreachable_server_is_missing_and_the_run_continues() {
     for (url, why) in [
         ("http://169.254.169.254/mcp", "is not public"),
         ("http://127.0.0.1:1024/mcp", "MCP server failed"),

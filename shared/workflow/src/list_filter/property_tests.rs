@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_means_the_same(filter in filter(any_value)) {
+    fn a_printed_filter_means_the_same(filter in filter(any_value)) {
         let text = filter.to_string();
         prop_assume!(text.len() <= MAX_BYTES);
         prop_assert_eq!(Filter::parse(&text), Ok(filter), "{}", text);

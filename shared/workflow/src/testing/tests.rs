@@ -251,7 +251,7 @@ fn a_cancelled_run_does_not_wait_for_its_activity() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_parts_are_named() {
     let missing = TestRun::new(&registry(), "Patient", &RetryPolicy::none()).run();
     insta::assert_snapshot!(missing.err().unwrap(), @"Stuck: No activity 'work' is registered, and none stands in for it.");
     let unknown = TestRun::new(&registry(), "Nothing", &()).run();
@@ -315,7 +315,7 @@ fn child_runs_are_runs_or_mocks() {
 }
 
 #[test]
-fn a_run_that_goes_on_as_new_is_followed() {
+fn a_run_that_continues_as_new_is_followed() {
     let outcome = TestRun::new(&registry(), "Rounds", &1)
         .signal_at(SECOND * 3 + SECOND / 2, "Done", &())
         .run()
@@ -333,7 +333,7 @@ fn a_run_that_goes_on_as_new_is_followed() {
 }
 
 #[test]
-fn a_request_to_stop_that_comes_as_the_code_goes_on_as_new_reaches_the_new_run() {
+fn a_cancel_request_during_continue_as_new_reaches_the_new_run() {
     let outcome = TestRun::new(&registry(), "Rounds", &1)
         .cancel_at(SECOND, "no longer wanted")
         .run()

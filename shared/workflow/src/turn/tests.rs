@@ -424,7 +424,7 @@ fn queries_see_the_state_and_updates_are_published_once() {
 }
 
 #[test]
-fn a_run_goes_on_as_a_new_one_with_the_signals_that_it_has_not_read() {
+fn a_run_continues_as_new_with_its_unread_signals() {
     let mut run = Run::start(
         |context: Context, round: u32| async move { Err::<(), _>(context.continue_as_new(&(round + 1))) },
         "1",

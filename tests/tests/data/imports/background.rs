@@ -55,7 +55,7 @@ fn check(service: &Service) {
 }
 
 #[tokio::test]
-async fn an_import_that_its_request_does_not_wait_for_goes_on() {
+async fn an_import_continues_after_its_request_stops_waiting() {
     let Some(store) = Store::start_local_with(&[("MILLRACE_IMPORT_WAIT_SECONDS", "0")]).await else {
         return;
     };
@@ -112,7 +112,7 @@ async fn an_import_is_taken_and_carried_out() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_from_the_beginning_is_told_at_once_and_the_rest_by_the_record() {
+async fn early_faults_are_answered_at_once_and_later_ones_are_recorded() {
     let Some(store) = Store::start_own().await else {
         return;
     };

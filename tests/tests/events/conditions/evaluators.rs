@@ -7,7 +7,7 @@ use tests::model::Said;
 const EVALUATORS: [&str; 2] = ["interaction", "agent"];
 
 #[tokio::test]
-async fn the_delivery_goes_on_as_the_run_of_the_target() {
+async fn the_delivery_continues_as_the_run_of_the_target() {
     let Some(world) = Judged::start().await else {
         return;
     };
@@ -57,7 +57,7 @@ async fn the_delivery_goes_on_as_the_run_of_the_target() {
 }
 
 #[tokio::test]
-async fn the_delivery_goes_on_as_a_process_with_its_definition() {
+async fn the_delivery_continues_as_a_process_with_its_definition() {
     let Some(world) = Judged::start().await else {
         return;
     };

@@ -189,7 +189,7 @@ fn function_lines(block: &str, start: &str) -> usize {
 }
 
 #[test]
-fn the_verifier_in_python_accepts_what_is_signed_and_nothing_else() {
+fn the_verifier_in_python_accepts_signed_requests_alone() {
     let block = blocks(&page(), "python").remove(0);
     assert!(function_lines(&block, "def verify") <= MOST_LINES);
     let main = "
@@ -203,7 +203,7 @@ print(json.dumps([verify(one['secret'], one['headers'], one['body'].encode(), on
 }
 
 #[test]
-fn the_verifier_in_typescript_accepts_what_is_signed_and_nothing_else() {
+fn the_verifier_in_typescript_accepts_signed_requests_alone() {
     let folder = tempfile::tempdir().unwrap();
     let block = blocks(&page(), "typescript").remove(0);
     assert!(function_lines(&block, "export function") <= MOST_LINES);
@@ -239,7 +239,7 @@ console.log(JSON.stringify(given.map((one) => verify(one.secret, one.headers, Bu
 }
 
 #[test]
-fn the_verifier_in_go_accepts_what_is_signed_and_nothing_else() {
+fn the_verifier_in_go_accepts_signed_requests_alone() {
     let folder = tempfile::tempdir().unwrap();
     let block = blocks(&page(), "go").remove(0);
     assert!(function_lines(&block, "func Verify") <= MOST_LINES);
@@ -306,7 +306,7 @@ fn now() -> i64 {
 }
 
 #[test]
-fn the_libraries_accept_what_is_signed_and_nothing_else() {
+fn the_libraries_accept_signed_requests_alone() {
     let blocks = blocks(&page(), "python");
     let now = now();
     let fresh = Sent::read().signed(now);

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn each_fault_is_named() {
         let version = |field: &str, value: Value| {
             let mut version = json!({ "version": 1, "prompts": [] });
             version[field] = value;

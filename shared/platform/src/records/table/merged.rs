@@ -126,7 +126,7 @@ mod tests {
 
     /// The first partition may contain a 5, which the next page reads.
     #[test]
-    fn nothing_is_taken_from_beyond_a_page_that_goes_on() {
+    fn nothing_is_taken_from_beyond_an_unfinished_page() {
         let pages = vec![page(0, &[1, 4], true), page(1, &[2, 6, 9], false)];
         assert_eq!(numbers(pages, Order::Ascending, 10), (vec![1, 2, 4], true));
         let pages = vec![page(0, &[9, 6], true), page(1, &[8, 5, 2], false)];

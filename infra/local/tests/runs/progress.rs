@@ -102,7 +102,7 @@ async fn a_workflow_id_has_one_run_at_a_time() {
 }
 
 #[tokio::test]
-async fn signals_are_kept_also_those_that_nobody_listens_to() {
+async fn signals_without_a_receiver_are_kept() {
     let world = World::start().await;
     let run = world.begin("Listen", "w", Value::Null).await;
     let input = Payload::from_value("x").unwrap();
@@ -226,7 +226,7 @@ async fn attempts_go_on_while_the_records_are_away() {
 }
 
 #[tokio::test]
-async fn somebody_who_is_about_to_go_on_with_a_run_gets_no_company() {
+async fn a_worker_about_to_drive_a_run_gets_no_second_hint() {
     let world = World::start().await;
     let run = world.begin("Listen", "w", Value::Null).await;
     let signal = async || {
