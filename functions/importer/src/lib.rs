@@ -2,9 +2,9 @@
 //! sends hints for overdue imports, and scheduled garbage collection.
 //!
 //! A message about an import is a hint at a job among the records, so a repeated or late one changes nothing.
-//! An import that failed with a transient error, or whose message or importer was lost, becomes due again, and
-//! [`sweep`] sends another hint; after five attempts the import fails. A compaction that fails is delivered
-//! again and finally moved to the dead-letter queue, which raises an alarm.
+//! An import that failed with a transient error, or whose message or importer was lost, becomes due again,
+//! and [`sweep`] sends another hint; after five attempts the import fails. A compaction that fails is
+//! delivered again and finally moved to the dead-letter queue, which raises an alarm.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{Collected, DataStores, Hint, Retention};

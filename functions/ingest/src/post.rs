@@ -48,7 +48,8 @@ pub struct IngestEvent {
     resource_type: Option<String>,
     /// Id of that resource in the sender's system. Default: the event's own id.
     resource_id: Option<String>,
-    /// A key by which the sender repeats an event: the channel answers the same key with the same `event_id`.
+    /// A key by which the sender repeats an event: the channel answers the same key with the same `event_id`,
+    /// and does not compare the bodies.
     idempotency_key: Option<String>,
     /// When it happened. Default: when the event arrives.
     timestamp: Option<UtcTime>,

@@ -2,7 +2,7 @@
 //!
 //! The instances of the function share one count for each channel and window of ten seconds. An instance adds
 //! its events to the shared count only when they reach its part of a quarter of the limit. So a slow channel
-//! costs no write, and a channel exceeds its limit by at most a quarter.
+//! costs few writes, and a channel exceeds its limit by about a quarter.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Sends a hint for each overdue workflow run, event and log: its message was lost, its process died, or its
-//! time was beyond the longest delay of a queue.
+//! Finds overdue work whose message was lost, whose process died, or whose time was beyond the longest delay
+//! of a queue: sends hints at workflow runs and logs, and publishes unmatched events again.
 
 mod large_events;
 mod logs;

@@ -1,10 +1,10 @@
 //! Defines events, the channels through which external systems push them, and the subscriptions that receive
 //! them.
 //!
-//! A [`StoredChannel`](channel::StoredChannel) authenticates external senders and defines how their bodies become an
-//! [`Envelope`]. A [`StoredSubscription`](subscription::StoredSubscription) says which events are delivered to which
-//! target; [`matching`] finds the subscriptions of an event. Nothing here carries out a delivery: that is
-//! `shared/runs`.
+//! A [`StoredChannel`](channel::StoredChannel) authenticates external senders and defines how their bodies
+//! become an [`Envelope`]. A [`StoredSubscription`](subscription::StoredSubscription) says which events are
+//! delivered to which target; [`matching`] finds the subscriptions of an event. Nothing here carries out a
+//! delivery: that is `shared/runs`.
 
 pub mod action;
 pub mod channel;

@@ -1,4 +1,5 @@
-//! Defines queues of work to do later. A message may be lost, duplicated, late or out of order.
+//! Defines queues of work to do later. Consumers must expect that a message is lost (SQS deletes it after its
+//! retention, the local runner at its end), duplicated, late or out of order.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -37,8 +37,8 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One record, whose change takes a read and a write. With pauses of up to 100 ms, fewer than some hundred
-    /// concurrent writers never reach the limit.
+    /// One record, whose change takes a read and a write. With pauses of up to 100 ms, fewer than some
+    /// hundred concurrent writers never reach the limit.
     pub const RECORD: Self = Self {
         max_losses: 200,
         step_ms: 5,

@@ -99,8 +99,8 @@ impl SecretSource {
         }
     }
 
-    /// Returns the versions in use, at most five minutes old. 503 if the store does not answer and no version
-    /// is known.
+    /// Returns the versions in use, read at most five minutes ago, or the known ones while the store does not
+    /// answer. 503 if no version is known.
     pub async fn versions(&self) -> Result<Versions> {
         self.fetched_within(FRESH_MS).await
     }

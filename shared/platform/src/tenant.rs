@@ -68,7 +68,7 @@ impl fmt::Display for Tenant {
 pub fn check_id(what: &str, id: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);
     let dots_only = id.bytes().all(|byte| byte == b'.');
-    if id.len() > MAX_TENANT_ID_LENGTH || dots_only || !id.bytes().all(allowed) {
+    if id.is_empty() || id.len() > MAX_TENANT_ID_LENGTH || dots_only || !id.bytes().all(allowed) {
         return Err(Error::invalid(format!(
             "The {what} id must be 1 to {MAX_TENANT_ID_LENGTH} letters, digits or any of '._:@-'."
         )));

@@ -43,8 +43,8 @@ pub struct PendingActivity {
 }
 
 impl PendingActivity {
-    /// Returns the deadline of the current attempt and the limit that sets it; None between attempts. The last
-    /// heartbeat may be later than the stored one, so the deadline allows for that.
+    /// Returns the deadline of the current attempt and the limit that sets it; None between attempts. The
+    /// last heartbeat may be later than the stored one, so the deadline allows for that.
     pub fn attempt_deadline(&self) -> Option<(UtcTime, TimeoutKind)> {
         let started_at = self.started_at?;
         let closes = started_at.plus_ms(self.options.start_to_close_ms());

@@ -19,12 +19,12 @@ use datalogic_rs::{DivisionByZeroHandling, Engine, EvaluationConfig, Logic, NanH
 use platform::{Error, Result};
 use serde_json::{Map, Value};
 
-/// Maximum number of steps of one condition on one event: some hundredths of a second, and some ten
-/// megabytes.
+/// Maximum number of steps of one condition on one event, which mostly takes some hundredths of a second.
 const MAX_STEPS: f64 = 5e6;
 /// Maximum number of steps of all conditions on one event.
 const MAX_STEPS_OF_EVENT: f64 = 5e7;
-/// Maximum memory of one evaluation, in bytes: more than the steps allow.
+/// Maximum memory of one evaluation, in bytes. Few steps need so much, and the limit of steps ends the
+/// others.
 const MAX_MEMORY_BYTES: usize = 256 * 1_024 * 1_024;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {

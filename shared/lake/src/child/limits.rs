@@ -30,8 +30,8 @@ pub struct EngineLimits {
     pub temp_bytes: u64,
     /// Largest file that the process may write, such as a segment.
     pub max_file_bytes: u64,
-    /// Time limit of a query. The child interrupts it then; if no answer comes within another second, the parent
-    /// kills the child.
+    /// Time limit of a query. The child interrupts it then; if no answer comes within another second, the
+    /// parent kills the child.
     pub deadline: Duration,
     /// Time limit for staging or checking the data of one import.
     pub import_deadline: Duration,

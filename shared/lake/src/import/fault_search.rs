@@ -51,8 +51,8 @@ const UNFIT: u8 = 0;
 const LOSSY: u8 = 1;
 const MISSING: u8 = 2;
 
-/// Returns the faults of the first wrong rows, in row order: [`MAX_ROW_ERRORS`], and one more if there are more.
-/// Each row reports its first wrong column.
+/// Returns the faults of the first wrong rows, in row order: [`MAX_ROW_ERRORS`], and one more if there are
+/// more. Each row reports its first wrong column.
 pub(crate) fn faults(
     context: &Context,
     target: &Target,

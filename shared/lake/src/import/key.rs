@@ -92,8 +92,8 @@ impl Key {
         find(context, &query)
     }
 
-    /// Returns the first rows of `new` whose key also occurs in `existing`: [`MAX_ROW_ERRORS`], and one more if
-    /// there are more.
+    /// Returns the first rows of `new` whose key also occurs in `existing`: [`MAX_ROW_ERRORS`], and one more
+    /// if there are more.
     pub(crate) fn shared(&self, context: &Context, new: &str, existing: &str) -> Result<Vec<Found>> {
         let query = format!(
             "SELECT {ROW_NUMBER}, {ROW_NUMBER}, {} FROM {} AS new SEMI JOIN {existing} USING ({}) ORDER BY 1 LIMIT {}",

@@ -151,7 +151,8 @@ impl DataStores {
             Ok(completed) => return Ok(completed),
             Err(error) => error,
         };
-        // Rows or files at fault make a failed import; after any other error, the request was not carried out.
+        // Rows or files at fault make a failed import; after any other error, the request was not carried
+        // out.
         if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Unprocessable) {
             return Err(error);
         }
@@ -235,8 +236,8 @@ impl DataStores {
         }
     }
 
-    /// Stages the tables that have no segment for the columns of `base`, and checks the keys of all. Fails with
-    /// the faults of all tables.
+    /// Stages the tables that have no segment for the columns of `base`, and checks the keys of all. Fails
+    /// with the faults of all tables.
     async fn stage_and_check(&self, tenant: &Tenant, base: &Loaded, staging: &mut Staging<'_>) -> Result<()> {
         // Held only while it is needed, because there are few children.
         let mut session = self.inner.engine.begin_import(tenant.account());

@@ -24,8 +24,8 @@ use crate::import::rounding::Rounding;
 
 /// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;
-/// Never renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer, and
-/// then a second attempt starts, of which the commit lets one win.
+/// Never renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer,
+/// and then a second attempt starts, of which the commit lets one win.
 const IMPORT_LEASE: Duration = Duration::from_secs(16 * 60);
 /// Time allowed for the delivery of a hint before another one is sent.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(5 * 60);

@@ -19,7 +19,8 @@ const MAX_AGE_MS: i64 = 15 * 60 * 1_000;
 /// Minimum time between two reads. A token with an unknown key id triggers a read, but not more often than
 /// this.
 const MIN_AGE_MS: i64 = 30 * 1_000;
-/// Minimum time between two attempts while no key is known, so that requests do not wait for one attempt each.
+/// Minimum time between two attempts while no key is known, so that requests do not wait for one attempt
+/// each.
 const FAILURE_PAUSE_MS: i64 = 1_000;
 /// Maximum size of a key set.
 const MAX_BYTES: usize = 512 * 1_024;

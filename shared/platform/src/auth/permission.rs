@@ -93,9 +93,9 @@ impl FromStr for Permission {
 /// A named, fixed set of permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Reads prompts, stores and runs.
+    /// Reads prompts, stores, subscriptions, deliveries and workflow types.
     Reader,
-    /// A reader that also starts and signals runs.
+    /// A reader that also uses workflow runs.
     Executor,
     /// An executor that also writes stores and prompts.
     Automation,

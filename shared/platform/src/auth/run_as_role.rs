@@ -16,7 +16,7 @@ pub enum RunAsRole {
     Automation,
     /// Reader that also uses workflow runs.
     Executor,
-    /// Reads prompt templates, data stores and runs.
+    /// Reads prompt templates, data stores, subscriptions and deliveries.
     Reader,
 }
 

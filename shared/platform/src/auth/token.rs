@@ -1,7 +1,7 @@
 //! Verifies access tokens: JWTs checked against a key set, with issuer, audience, expiry and not-before.
 //!
-//! `alg: none` is never accepted, and HS256 only where a shared secret is configured. The algorithm comes
-//! from the key, so a token that uses a public key as an HS256 secret matches no key.
+//! `alg: none` is never accepted, and HS256 only where a shared secret is configured. A key of the
+//! set has one algorithm, so a token that uses a public key as an HS256 secret matches no key.
 
 use std::sync::Arc;
 

@@ -90,7 +90,7 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .unwrap_or_default();
     // Runs in its own task, so that a disconnected caller or a panic does not lose the record of a mutation.
     let deadline = parts.extensions.get::<Deadline>().cloned();
-    let work_ends = deadline.as_ref().map(Deadline::keep);
+    let work_ends = deadline.as_ref().map(Deadline::take_over);
     let mut handled = tokio::spawn(next.run(Request::from_parts(parts, body)).in_current_span());
     let finished = async move {
         let ended = match work_ends {

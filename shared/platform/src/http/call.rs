@@ -1,5 +1,5 @@
-//! Provides the context of a call, which is also its permission: a handler without one has no tenant and no
-//! records.
+//! Extracts the context of a request and checks its permission. A handler needs a [`Call`] to get a tenant,
+//! and a tenant to read records, so no handler works without a permission.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

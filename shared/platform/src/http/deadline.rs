@@ -26,20 +26,20 @@ const LAST: Duration = Duration::from_millis(500);
 pub(super) struct Deadline {
     function_ends: Instant,
     /// Set when the audit layer stops the work itself and then writes its record.
-    is_kept: Arc<AtomicBool>,
+    is_taken_over: Arc<AtomicBool>,
 }
 
 impl Deadline {
     pub(super) fn at(function_ends: Instant) -> Self {
         Self {
             function_ends,
-            is_kept: Arc::default(),
+            is_taken_over: Arc::default(),
         }
     }
 
-    /// Returns the time at which the calling layer must stop the work.
-    pub(super) fn keep(&self) -> Instant {
-        self.is_kept.store(true, Ordering::Relaxed);
+    /// Hands the deadline over to the calling layer, and returns the time at which it must stop the work.
+    pub(super) fn take_over(&self) -> Instant {
+        self.is_taken_over.store(true, Ordering::Relaxed);
         self.function_ends - MARGIN
     }
 
@@ -54,7 +54,7 @@ impl Deadline {
         if let Ok(response) = timeout_at(self.function_ends - MARGIN, &mut work).await {
             return response;
         }
-        if self.is_kept.load(Ordering::Relaxed)
+        if self.is_taken_over.load(Ordering::Relaxed)
             && let Ok(response) = timeout_at(self.function_ends - LAST, work).await
         {
             return response;

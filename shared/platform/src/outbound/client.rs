@@ -1,7 +1,7 @@
 //! Sends HTTP requests with hyper, over TLS with the system's certificates.
 //!
-//! It sends one request over one connection and does nothing else: no redirect, no proxy, no cookie, no
-//! decompression. It also limits provisional answers, which other clients skip without a limit.
+//! It sends a request over a new or a kept connection and does nothing else: no redirect, no proxy, no
+//! cookie, no decompression. It also limits provisional answers, which other clients skip without a limit.
 
 use std::io;
 use std::sync::Arc;

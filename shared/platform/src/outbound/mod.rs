@@ -1,10 +1,10 @@
-//! Sends requests to URLs that callers name, such as the files of imports.
+//! Sends requests to URLs of callers: webhooks, the files of imports, calls of processes and agents.
 //!
 //! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
 //! servers; no address outside public space, in any notation, checked where the connection is made; no
 //! redirect; no proxy; a body up to a cap, undecoded, and one deadline for everything.
 //!
-//! **Invariant:** no request goes to an address that was not checked at that moment.
+//! **Invariant:** no connection is made to an address that was not checked at that moment.
 
 mod address;
 mod client;

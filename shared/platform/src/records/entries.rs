@@ -2,8 +2,8 @@
 //!
 //! Both are in one item, which the transaction of each creation and deletion changes. So the count is exact,
 //! and concurrent creations cannot exceed the limit. An older item without a count gets one at the first
-//! creation or deletion: the entries are counter, and the count is written if the id of the last change is still
-//! the same.
+//! creation or deletion: the entries are counted, and the count is written if the id of the last change is
+//! still the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ struct EntriesRecord {
     /// None if the item contains only a count of listeners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change_id: Option<String>,
-    /// None until the entries are counter.
+    /// None until the entries are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entries: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,8 +87,8 @@ impl Entries {
         self.begin(tenant, Changes::default(), None)
     }
 
-    /// Commits a transaction that adds an entry: the change of the count, then `steps`. 409 if the project has
-    /// [`MAX_ENTRIES`]; so the result is never the refusal of the count.
+    /// Commits a transaction that adds an entry: the change of the count, then `steps`. 409 if the project
+    /// has [`MAX_ENTRIES`]; so the result is never the refusal of the count.
     pub async fn add<'a>(
         &'a self,
         tenant: &Tenant,
@@ -98,8 +98,8 @@ impl Entries {
             .await
     }
 
-    /// Commits a transaction that removes an entry: the change of the count, then `steps`. The result is never
-    /// the refusal of the count.
+    /// Commits a transaction that removes an entry: the change of the count, then `steps`. The result is
+    /// never the refusal of the count.
     pub async fn remove<'a>(
         &'a self,
         tenant: &Tenant,

@@ -66,9 +66,10 @@
 //! ([`crate::records::listing_shards`]). The first shard is as above; in the others `runs`, `deliveries` and
 //! `events-tail` become `runs.<shard>` and so on.
 //!
-//! Neither an account nor a project can contain a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant equals, or
-//! is a prefix of, a key of another. `*` replaces the project of records that belong only to an account. Due work is
-//! listed for all tenants together, only for the sweeper; each item names its tenant.
+//! Neither an account nor a project can contain a `#` (see [`crate::tenant::Tenant`]), so no key of one
+//! tenant equals, or is a prefix of, a key of another. `*` replaces the project of records that belong only
+//! to an account. Due work is listed for all tenants together, only for the sweeper; each item names its
+//! tenant.
 
 mod due;
 

@@ -211,8 +211,8 @@ impl Attempts {
         }
     }
 
-    /// Records that a write succeeded. It stored all results and commands, also those of cancelled attempts, and
-    /// no earlier write of this drive can succeed any more.
+    /// Records that a write succeeded. It stored all results and commands, also those of cancelled attempts,
+    /// and no earlier write of this drive can succeed any more.
     pub(super) fn confirm(&mut self) {
         self.list.retain(|(_, state)| {
             if let State::Running { is_stored } = state {

@@ -1,7 +1,7 @@
 //! Drives a run: makes its turns, runs its attempts and executes its outbox, until nothing is left to do now.
 //!
-//! An attempt may start before the write that records its start, if its command follows from stored events. If
-//! the process dies then, the next drive replays these events, requests the same command and repeats the
+//! An attempt may start before the write that records its start, if its command follows from stored events.
+//! If the process dies then, the next drive replays these events, requests the same command and repeats the
 //! attempt under the same number. So a quick activity costs one write, its end included, and a slow one is
 //! recorded while it runs. Whatever follows from the end of an attempt starts only after that end is stored.
 
@@ -134,8 +134,8 @@ fn new_races() -> Races {
 }
 
 impl Drive {
-    /// Pauses after a lost race while the attempts continue. 503 after too many without any attempt, so that a
-    /// run whose records contradict each other does not keep a worker busy.
+    /// Pauses after a lost race while the attempts continue. 503 after too many without any attempt, so that
+    /// a run whose records contradict each other does not keep a worker busy.
     async fn lose(&mut self) -> Result<()> {
         let pause_ms = match self.races.longest_pause_ms() {
             Ok(pause_ms) => pause_ms,

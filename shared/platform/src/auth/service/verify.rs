@@ -15,8 +15,8 @@ use crate::signing::{SigningKey, public_key_pem};
 /// Verifies tokens with the public half of the signing key.
 pub(in crate::auth) struct ServiceVerifier {
     key: Arc<dyn SigningKey>,
-    /// Read at the first service token. Never refreshed: a replacement key has another id, and so reaches
-    /// only new processes.
+    /// Read at the first service token and never refreshed: the setting names one key of KMS, so another key
+    /// comes with new processes.
     public_key: OnceCell<DecodingKey>,
 }
 

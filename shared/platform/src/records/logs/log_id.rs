@@ -13,7 +13,7 @@ const NO_PROJECT_FOLDER: &str = "!account";
 pub enum LogKind {
     /// Events of the platform, by the time at which they happened.
     Events,
-    /// Audit records, by the time of the request.
+    /// Audit records, by the time of the answer.
     Audit,
 }
 
