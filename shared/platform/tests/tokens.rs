@@ -326,5 +326,9 @@ async fn a_key_set_that_cannot_be_read_is_our_fault_and_not_the_callers() {
     let error = setup.verifier.verify(&issuer.token(&claims())).await.unwrap_err();
     assert_eq!(error.status(), 503);
     write_keys(&setup.path, &[&issuer]);
+    // Requests meanwhile do not wait for attempts of their own.
+    let error = setup.verifier.verify(&issuer.token(&claims())).await.unwrap_err();
+    assert_eq!(error.status(), 503);
+    setup.clock.advance_ms(1_000);
     setup.verifier.verify(&issuer.token(&claims())).await.unwrap();
 }
