@@ -380,7 +380,7 @@ fn bad_rows(
             "LINE SIZE OVER MAXIMUM" => "the row is longer than 2 MB".to_owned(),
             _ => "it is not CSV".to_owned(),
         };
-        // The header row is the first line.
+        // DuckDB counts records here, although it calls them lines; the header row is the first.
         let row = shape.row(line.saturating_sub(1), columns);
         Ok(Fault::of_row(&target.table, row, reason))
     });
