@@ -49,7 +49,7 @@ impl PendingActivity {
         let started_at = self.started_at?;
         let closes = started_at.plus_ms(self.options.start_to_close_ms());
         let silent = self.options.heartbeat_ms.map(|limit| match self.heard_at {
-            Some(heard_at) => heard_at.plus_ms(limit + limit / HEARTBEAT_WRITES),
+            Some(heard_at) => heard_at.plus_ms(limit.saturating_add(limit / HEARTBEAT_WRITES)),
             None => started_at.plus_ms(limit),
         });
         Some(match silent {
