@@ -37,7 +37,7 @@ pub struct AggregateRow {
 }
 
 impl AggregatePlan {
-    /// Builds the answer from the rows of the [statement](Plan::statement).
+    /// Builds the answer from the rows of the [statement](AggregatePlan::statement).
     pub fn answer(&self, mut rows: Vec<Vec<Value>>) -> Result<Aggregation> {
         let limit = usize::try_from(self.limit).map_err(Error::internal)?;
         let truncated = rows.len() > limit;
