@@ -26,7 +26,9 @@ const HANDLEBARS: &str = "You are a careful assistant of {{company}}.\n\
 const JST: &str = "You are a careful assistant of ${company}.\n\
     ${customer ? `The customer is ${customer.name} of ${customer.country}, with us since ${customer.since}.` : \
     `The customer is unknown.`}\n\
-    Orders: ${orders.map(order => `${order.id} of ${order.day}, ${order.total} ${currency}`).join('\\n')}\n";
+    Orders:\n- ${orders[0].id} of ${orders[0].day}, ${orders[0].total} ${currency}\n\
+    - ${orders[1].id} of ${orders[1].day}, ${orders[1].total} ${currency}\n\
+    - ${orders[2].id} of ${orders[2].day}, ${orders[2].total} ${currency}\n";
 const INSTRUCTIONS: &str =
     "Answer in at most five sentences, in the language of the question, and say so if you do not know. ";
 
