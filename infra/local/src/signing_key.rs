@@ -48,11 +48,13 @@ impl LocalSigningKey {
         })
     }
 
+    /// 503 if the key cannot be written, such as on a full disk; the next use tries again.
     async fn key(&self) -> Result<&KeyPair> {
         let made = self.key.get_or_try_init(|| async {
             let path = self.path.clone();
             let read = tokio::task::spawn_blocking(move || read(&path)).await;
-            read.map_err(Error::internal)?.map_err(Error::internal)
+            read.map_err(Error::internal)?
+                .map_err(|cause| Error::unavailable(cause.to_string()))
         });
         made.await
     }
@@ -90,5 +92,44 @@ impl SigningKey for LocalSigningKey {
                 .map_err(Error::internal)?;
             Ok(der.as_ref().to_vec())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::ErrorKind;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_is_made_at_its_first_use_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let path = data.path("keys/service-signing.pkcs8");
+        // Opened twice, as by two parts of a process.
+        let one = LocalSigningKey::of_services(&data).unwrap();
+        let other = LocalSigningKey::of_services(&data).unwrap();
+        assert!(!path.exists());
+        let (first, second) = tokio::join!(one.public_key(), other.public_key());
+        assert_eq!(first.unwrap(), second.unwrap());
+        let later = LocalSigningKey::of_services(&data).unwrap();
+        assert_eq!(later.sign(b"m").await.unwrap(), one.sign(b"m").await.unwrap());
+        let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
+        let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        assert!(names.all(|name| !name.contains("draft")));
+    }
+
+    #[tokio::test]
+    async fn a_key_that_cannot_be_written_is_a_503_until_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let key = LocalSigningKey::of_digests(&data).unwrap();
+        let keys = data.path("keys");
+        let aside = data.path("keys-aside");
+        std::fs::rename(&keys, &aside).unwrap();
+        let error = key.public_key().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        std::fs::rename(&aside, &keys).unwrap();
+        key.public_key().await.unwrap();
     }
 }

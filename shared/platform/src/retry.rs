@@ -69,7 +69,7 @@ pub struct Races {
 }
 
 impl Races {
-    /// `subject` names the record in the error, with its article.
+    /// `subject` names the records in the log, such as `a dashboard`.
     pub const fn new(policy: &'static RetryPolicy, subject: &'static str) -> Self {
         Self {
             policy,

@@ -332,3 +332,15 @@ async fn a_key_set_that_cannot_be_read_is_our_fault_and_not_the_callers() {
     setup.clock.advance_ms(1_000);
     setup.verifier.verify(&issuer.token(&claims())).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_clock_that_goes_back_does_not_prolong_the_pause_after_a_failed_read() {
+    let issuer = Issuer::new(Algorithm::ES256, "k1");
+    let setup = setup(&[&issuer], None);
+    std::fs::write(&setup.path, "not json").unwrap();
+    let error = setup.verifier.verify(&issuer.token(&claims())).await.unwrap_err();
+    assert_eq!(error.status(), 503);
+    write_keys(&setup.path, &[&issuer]);
+    setup.clock.advance_ms(-20_000);
+    setup.verifier.verify(&issuer.token(&claims())).await.unwrap();
+}

@@ -2,6 +2,7 @@
 //! read without faults.
 #![cfg(test)]
 
+mod api_keys;
 mod prompts;
 mod stores;
 

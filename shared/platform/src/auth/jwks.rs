@@ -106,9 +106,10 @@ impl Jwks {
         if let Some(known) = known.as_ref().filter(|_| tried_lately) {
             return Ok(pick(known, key_id));
         }
+        // A clock that went back must not prolong the pause.
         let failed_lately = attempts
             .last_ms
-            .is_some_and(|last| now_ms - last < FAILURE_PAUSE_MS);
+            .is_some_and(|last| (0..FAILURE_PAUSE_MS).contains(&(now_ms - last)));
         if known.is_none() && failed_lately {
             return Err(Error::unavailable("the key set could not be read a moment ago"));
         }
