@@ -1,0 +1,6 @@
+/** Whether the last request reached the service. */
+class Connection {
+  lost = $state(false);
+}
+
+export const connection = new Connection();

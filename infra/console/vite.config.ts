@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig, type Plugin } from 'vite';
+
+/** Gives the console what the API's document says beside types: which permissions each role has. */
+function roles(): Plugin {
+  const id = 'virtual:roles';
+  return {
+    name: 'roles',
+    resolveId: (source) => (source === id ? `\0${id}` : undefined),
+    load(loaded) {
+      if (loaded !== `\0${id}`) return undefined;
+      const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'));
+      return `export default ${JSON.stringify(document['x-roles'])};`;
+    },
+  };
+}
+
+/** A runner to develop against. */
+const runner = process.env['MILLRACE_URL'] ?? 'http://127.0.0.1:3000';
+
+export default defineConfig({
+  plugins: [svelte(), roles()],
+  // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be absolute.
+  base: './',
+  experimental: {
+    renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `./console/${file}` : { relative: true }),
+  },
+  build: {
+    target: 'es2022',
+    // The policy of the page forbids inline scripts and `data:` outside of pictures.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 1_000,
+    reportCompressedSize: false,
+    manifest: 'manifest.json',
+  },
+  server: {
+    host: '127.0.0.1',
+    proxy: { '/api': runner, '/ingest': runner, '/console': runner },
+  },
+});
