@@ -55,6 +55,9 @@ CHECKOV := $(CACHE)/checkov-$(shell cksum <infra/sam/checkov.txt | cut -d ' ' -f
 PEERS_PYTHON := $(CACHE)/peers-python-$(shell cksum <tests/peers/python/requirements.txt | cut -d ' ' -f 1)
 PEERS_NODE := $(CACHE)/peers-node-$(shell cksum <tests/peers/node/package-lock.json | cut -d ' ' -f 1)
 MINISTACK := $(CACHE)/ministack-$(shell cksum <infra/ministack/requirements.txt | cut -d ' ' -f 1)
+# The console of `make run`; `no` leaves it out.
+CONSOLE ?= yes
+BUILD_CONSOLE := MILLRACE_CACHE='$(CACHE)' infra/console/build
 # What `make test-lambda` writes the AWS calls of the functions to.
 CALLS ?=
 
@@ -72,8 +75,9 @@ help: ## List the targets
 		/^[a-z-]+:.*## / { if (heading != "") printf "%s\n", heading; heading = ""; printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: library ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace PROFILE=release ARGS="…")
-	@$(LOADER) millrace=$$($(PROGRAM) --build $(LOCKED)); MILLRACE_LOCAL_TARGETS=true exec "$$millrace" $(ARGS)
+run: library ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace PROFILE=release CONSOLE=no ARGS="…")
+	@$(LOADER) millrace=$$($(PROGRAM) --build $(LOCKED)); $(if $(filter no,$(CONSOLE)),,MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)); export MILLRACE_CONSOLE_DIR;) \
+		MILLRACE_LOCAL_TARGETS=true exec "$$millrace" $(ARGS)
 
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.
 .PHONY: run-lambda

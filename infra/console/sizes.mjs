@@ -6,10 +6,11 @@ import { gzipSync } from 'node:zlib';
 const MAX_FIRST = 150_000;
 const MAX_ALL = 500_000;
 
-const manifest = JSON.parse(readFileSync('dist/manifest.json', 'utf8'));
+const folder = process.argv[2] ?? 'dist';
+const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, 'utf8'));
 const sizes = new Map();
 for (const { file } of Object.values(manifest)) {
-  if (file.endsWith('.js')) sizes.set(file, gzipSync(readFileSync(`dist/${file}`), { level: 9 }).length);
+  if (file.endsWith('.js')) sizes.set(file, gzipSync(readFileSync(`${folder}/${file}`), { level: 9 }).length);
 }
 
 /** Files of an entry and of what it imports at once; with `lazily`, of what it can load later as well. */

@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 use tokio::net::TcpListener;
 
 use crate::arguments::{Arguments, DEFAULT_DATA_DIR};
+use crate::console;
 use crate::data_dir::DataDir;
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
@@ -67,7 +68,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
             data.root().display()
         )));
     }
-    let issuer = Issuer::open(&data)?;
+    let issuer = Arc::new(Issuer::open(&data)?);
     let services = Services::from_environment(&data, &environment)?.behind(layers);
     let clock = services.layers().clock();
     let service = Service::new(&data, &services, &environment, Some(port))?;
@@ -78,7 +79,9 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
     let queues = queue_server::serve(queues.into(), services.secret()).await?;
     data.publish_queues(queues)?;
     data.publish_port(port)?;
-    let router = service.router()?;
+    let console = console::routes(&environment, Arc::clone(&issuer), clock.clone(), port)?;
+    let has_console = console.is_some();
+    let router = service.router(console)?;
     service
         .stores
         .warm()
@@ -90,7 +93,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
         .token(&Subject::default(), clock.now(), LIFETIME_SECONDS)
         .map_err(|error| ConfigError::new(error.to_string()))?;
     let printed = may_print(io::stdout().as_fd()).then_some(&token);
-    greet(port, &data, &env_command(&arguments), printed);
+    greet(port, &data, (&env_command(&arguments), has_console), printed);
 
     let followers = service.runs.followers.clone();
     let stop = async move {
@@ -142,7 +145,7 @@ fn may_print(output: BorrowedFd<'_>) -> bool {
 }
 
 /// Prints what a caller needs. `env` is the command that prints it for a shell.
-fn greet(port: u16, data: &DataDir, env: &str, token: Option<&String>) {
+fn greet(port: u16, data: &DataDir, (env, has_console): (&str, bool), token: Option<&String>) {
     let token = token.map_or_else(
         || "Others can read this file, so no token is printed here.".to_owned(),
         |token| {
@@ -152,9 +155,14 @@ fn greet(port: u16, data: &DataDir, env: &str, token: Option<&String>) {
         },
     );
     let base = format!("http://127.0.0.1:{port}");
+    let console = match has_console {
+        true => format!("{base}/console"),
+        false => "not built; `infra/console/build` builds it for MILLRACE_CONSOLE_DIR".to_owned(),
+    };
     let text = format!(
         r#"Millrace is ready.
 
+  console     {console}
   API         {base}/api/v1
   ingest      {base}/ingest
   reference   {base}/docs

@@ -351,13 +351,14 @@ impl Service {
             ))
     }
 
-    /// Returns the whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at
-    /// `/docs`, to which `/` redirects.
-    pub fn router(&self) -> Result<Router, ConfigError> {
+    /// Returns the whole server: the API, its OpenAPI document at `/openapi.json`, its reference page at
+    /// `/docs`, and the console, to which `/` redirects where there is one.
+    pub fn router(&self, console: Option<Router>) -> Result<Router, ConfigError> {
         let document = self.openapi()?;
         let reference = reference::page("/openapi.json");
+        let first = if console.is_some() { "/console" } else { "/docs" };
         let pages = ApiRouter::new()
-            .route("/", get(|| async { Redirect::temporary("/docs") }))
+            .route("/", get(move || async move { Redirect::temporary(first) }))
             .route("/docs", get(|| async { reference }))
             // Browsers request this file, and log an error where it is missing.
             .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
@@ -370,6 +371,7 @@ impl Service {
             .nest(INGEST_ROOT, ingest_function::routes(self.events.ingest.clone()))
             .merge(pages)
             .into();
+        let api = api.merge(console.unwrap_or_default());
         let api = match &self.objects {
             LocalObjects::Files { files, .. } => api.merge(object_links::routes(files.clone())),
             LocalObjects::S3(_) => api,

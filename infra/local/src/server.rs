@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +17,17 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::Service;
+use tower::util::MapRequest;
 use tracing::{debug, warn};
 
 use crate::stalling::Stalling;
+
+/// Ends of the connection that a request came on; a request extension.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    pub caller: SocketAddr,
+    pub server: SocketAddr,
+}
 
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +98,8 @@ where
             accepted = accepted => accepted,
             () = &mut stop => break,
         };
-        let socket = match accepted {
-            Ok((socket, _)) => socket,
+        let (socket, caller) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 warn!(%error, "no connection could be taken");
                 tokio::time::sleep(PAUSE).await;
@@ -102,9 +111,19 @@ where
         if let Err(error) = socket.set_nodelay(true) {
             warn!(%error, "a connection sends in packets");
         }
+        let ends = socket
+            .local_addr()
+            .ok()
+            .map(|server| Connection { caller, server });
+        let service = MapRequest::new(service.clone(), move |mut request: Request<Incoming>| {
+            if let Some(ends) = ends {
+                request.extensions_mut().insert(ends);
+            }
+            request
+        });
         let connection = http.serve_connection(
             TokioIo::new(Box::pin(Stalling::new(socket, limits.stall))),
-            TowerToHyperService::new(service.clone()),
+            TowerToHyperService::new(service),
         );
         let connection = graceful.watch(connection);
         tokio::spawn(async move {

@@ -214,6 +214,27 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: the small data files of a table from which on they are merged in the background; default 32",
     ),
     (
+        "MILLRACE_CONSOLE_DIR",
+        "optional: folder of the built console; default `console` beside the program; the local runner has no console without it",
+    ),
+    ("MILLRACE_CONSOLE_INGEST_URL", "ingest base URL, for the console"),
+    (
+        "MILLRACE_CONSOLE_CLIENT_ID",
+        "optional: client id of the console at an OpenID provider; without it callers paste a token",
+    ),
+    (
+        "MILLRACE_CONSOLE_ISSUER",
+        "optional: URL of the OpenID provider that the console signs in at; default MILLRACE_TOKEN_ISSUER",
+    ),
+    (
+        "MILLRACE_CONSOLE_SCOPE",
+        "optional: scopes that the console asks for, separated by spaces; default openid",
+    ),
+    (
+        "MILLRACE_CONSOLE_CONNECT",
+        "optional: further origins that the console may send requests to, comma-separated",
+    ),
+    (
         "MILLRACE_RECORDS",
         "for the local runner, optional: `sqlite`, in the data directory, or `dynamodb`; default `sqlite`",
     ),

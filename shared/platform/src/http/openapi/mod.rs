@@ -16,6 +16,7 @@ pub use problems::problem;
 use serde_json::{Map, Value, json};
 
 use super::serve::API_ROOT;
+use crate::auth::permission::Role;
 
 pub(super) const TOKEN: &str = "accessToken";
 /// Accepted only by the data store API.
@@ -88,8 +89,18 @@ pub fn document(routes: ApiRouter, ingest: ApiRouter, webhooks: Webhooks) -> ser
     problems::add_shared(&mut api);
     let mut document = serde_json::to_value(api)?;
     add_webhooks(&mut document, webhooks);
+    add_roles(&mut document);
     tidy::tidy(&mut document);
     Ok(document)
+}
+
+/// Adds the permissions of each role, for clients that offer a caller only what it may do.
+fn add_roles(document: &mut Value) {
+    let roles = Role::ALL.map(|role| {
+        let permissions = role.permissions().iter().map(|permission| permission.as_str());
+        (role.as_str().to_owned(), permissions.collect())
+    });
+    document["x-roles"] = Value::Object(roles.into_iter().collect());
 }
 
 fn add_webhooks(document: &mut Value, webhooks: Webhooks) {

@@ -1,0 +1,91 @@
+//! Serves the console: static files, and the settings of the deployment for the page.
+//!
+//! The page uses the public API alone and holds its caller's token, so this function reads no table and needs
+//! no permission. It is a function, not a bucket behind the API, because its files then arrive and roll back
+//! with the deployment's code.
+//!
+//! | Path | Answer |
+//! |---|---|
+//! | `/console` | the page |
+//! | `/console/config.json` | [`Settings`] that the page needs |
+//! | `/console/assets/<name>` | a file whose name changes with its content |
+
+mod files;
+mod policy;
+mod settings;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use platform::config::ConfigError;
+use platform::{Error, ErrorKind, Result};
+
+use files::Files;
+pub use settings::{Oidc, Settings};
+
+/// A file with its content's hash in its name never changes: a year, in seconds.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+/// The page names the current files, so each use asks for it again.
+const ALWAYS_ASKED: &str = "no-cache";
+
+#[derive(Clone)]
+pub struct Console(Arc<Parts>);
+
+struct Parts {
+    files: Files,
+    settings: Settings,
+    policy: String,
+}
+
+impl Console {
+    /// Reads the console's files into memory: about 3 MB.
+    pub fn open(settings: Settings) -> Result<Self, ConfigError> {
+        Ok(Self(Arc::new(Parts {
+            files: Files::read(&settings.folder)?,
+            policy: policy::policy(&settings),
+            settings,
+        })))
+    }
+
+    /// Returns the routes, from the origin or the API's stage.
+    pub fn routes(self) -> Router {
+        Router::new()
+            .route("/console", get(page))
+            .route("/console/config.json", get(config))
+            .route("/console/{*path}", get(asset))
+            .with_state(self)
+    }
+}
+
+async fn page(State(console): State<Console>) -> Result<impl IntoResponse> {
+    let file = console.0.files.get("index.html").ok_or_else(missing)?;
+    let headers = [
+        (CONTENT_TYPE, file.media_type.to_owned()),
+        (CONTENT_SECURITY_POLICY, console.0.policy.clone()),
+        (CACHE_CONTROL, ALWAYS_ASKED.to_owned()),
+        (REFERRER_POLICY, "no-referrer".to_owned()),
+    ];
+    Ok((headers, file.content.clone()))
+}
+
+async fn config(State(console): State<Console>) -> impl IntoResponse {
+    ([(CACHE_CONTROL, ALWAYS_ASKED)], Json(console.0.settings.clone()))
+}
+
+async fn asset(State(console): State<Console>, Path(path): Path<String>) -> Result<impl IntoResponse> {
+    // From a page at `/console/`, the relative addresses of its files begin with a second `console/`. Whether
+    // API Gateway passes that slash on is not documented.
+    let name = path.strip_prefix("console/").unwrap_or(&path);
+    let file = console.0.files.get(name).filter(|_| name.starts_with("assets/"));
+    let file = file.ok_or_else(missing)?;
+    let headers = [(CONTENT_TYPE, file.media_type), (CACHE_CONTROL, FOREVER)];
+    Ok((headers, file.content.clone()))
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::NotFound, "There is nothing at this path.")
+}

@@ -1,0 +1,133 @@
+//! Serves the console, and gives its page a token of the developer with one click.
+//!
+//! A token opens the whole service, so the page of another origin must not get one, nor must another user of
+//! the machine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use axum::{Json, Router};
+use console_function::{Console, Settings};
+use platform::config::{ConfigError, Environment};
+use platform::{Clock, Error, Result};
+use serde_json::json;
+
+use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
+use crate::server::Connection;
+
+/// Gives tokens to the page.
+#[derive(Clone)]
+struct Tokens {
+    issuer: Arc<Issuer>,
+    clock: Clock,
+}
+
+/// Returns the console's routes; None where it is not built. `port` is that of the public port.
+pub fn routes(
+    environment: &Environment,
+    issuer: Arc<Issuer>,
+    clock: Clock,
+    port: u16,
+) -> Result<Option<Router>, ConfigError> {
+    let Some(folder) = environment.optional("MILLRACE_CONSOLE_DIR") else {
+        return Ok(None);
+    };
+    let console = Console::open(Settings {
+        folder: PathBuf::from(folder),
+        ingest_url: "ingest".to_owned(),
+        developer_token: true,
+        oidc: None,
+        // Links to objects name this address, whatever name the page was opened under.
+        connect: vec![format!("http://127.0.0.1:{port}")],
+    })?;
+    let tokens = Router::new()
+        .route("/console/token", post(token))
+        .with_state(Tokens { issuer, clock });
+    Ok(Some(console.routes().merge(tokens)))
+}
+
+async fn token(State(tokens): State<Tokens>, request: Request) -> Result<impl IntoResponse> {
+    if !is_from_own_page(&request) {
+        return Err(Error::forbidden(
+            "Only the console's own page gets a token here. `make -s token` prints one.",
+        ));
+    }
+    if !is_from_own_user(&request) {
+        return Err(Error::forbidden(
+            "Another user of this machine runs this service, or a proxy is in front of it. Ask its user for a token of `make -s token`.",
+        ));
+    }
+    let token = tokens
+        .issuer
+        .token(&Subject::default(), tokens.clock.now(), LIFETIME_SECONDS)?;
+    Ok(([(CACHE_CONTROL, "no-store")], Json(json!({ "token": token }))))
+}
+
+/// True if the request's page has the origin of this server. A browser sends `Origin` with every POST, and a
+/// page cannot change it.
+fn is_from_own_page(request: &Request) -> bool {
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let (Some(origin), Some(host)) = (text(ORIGIN), text(HOST)) else {
+        return false;
+    };
+    let origin = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
+    origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host) && Authority::try_from(origin).is_ok())
+}
+
+/// True if the caller's end of the connection belongs to this process's user or to root.
+#[cfg(target_os = "linux")]
+fn is_from_own_user(request: &Request) -> bool {
+    let Some(connection) = request.extensions().get::<Connection>() else {
+        return false;
+    };
+    let Ok(sockets) = procfs::net::tcp() else {
+        return false;
+    };
+    let own = rustix::process::geteuid().as_raw();
+    sockets.iter().any(|socket| {
+        (socket.local_address, socket.remote_address) == (connection.caller, connection.server)
+            && [own, 0].contains(&socket.uid)
+    })
+}
+
+/// Other systems do not tell whose a connection is.
+#[cfg(not(target_os = "linux"))]
+fn is_from_own_user(request: &Request) -> bool {
+    request.extensions().get::<Connection>().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn only_the_own_origin_is_the_own_page() {
+        let request = |origin: Option<&str>| {
+            let mut request = Request::builder().header(HOST, "127.0.0.1:3000");
+            if let Some(origin) = origin {
+                request = request.header(ORIGIN, origin);
+            }
+            request.body(Body::empty()).unwrap()
+        };
+        assert!(is_from_own_page(&request(Some("http://127.0.0.1:3000"))));
+        for other in [
+            None,
+            Some("null"),
+            Some("http://127.0.0.1"),
+            Some("http://127.0.0.1:3001"),
+            Some("http://localhost:3000"),
+            Some("http://127.0.0.1:3000.evil.example"),
+            Some("ftp://127.0.0.1:3000"),
+        ] {
+            assert!(!is_from_own_page(&request(other)), "{other:?}");
+        }
+    }
+}
