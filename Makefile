@@ -128,7 +128,7 @@ test-workflows: duckdb ## Test the workflow types, and store the histories of ne
 # ---------- check ----------
 
 .PHONY: test
-test: trim fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
+test: trim fmt lint unit check-console doc deny validate ## All of the checks that CI runs: those from here to `validate`
 
 # Before a large build, not after it: what it deletes is older than what the build needs.
 .PHONY: trim
@@ -151,12 +151,30 @@ unit fuzz-api test-lambda: export TOOLS_PYTHON := $(TOOLS)/bin/python
 unit fuzz-api test-lambda: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
 unit fuzz-api test-lambda: export PEERS_NODE := $(PEERS_NODE)/node_modules
 # Tests that show pages to a browser say that they are skipped where there is none.
-unit: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+unit check-console test-console: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 unit: trim duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
 	@$(LOADER) if command -v cargo-nextest >/dev/null; then cargo nextest run $(LOCKED) --workspace $(ARGS); else cargo test $(LOCKED) --workspace --lib --bins --tests -- $(ARGS); fi
+
+# A path through each screen. The programs are those that `unit` built.
+.PHONY: check-console
+check-console: ## Types of the console, and a path through each of its screens in a browser
+	@echo '== console'
+	@$(BUILD_CONSOLE) --modules; cd infra/console; npm run --silent check
+	@$(MAKE) -s screens ARGS='--grep @smoke'
+
+.PHONY: test-console
+test-console: duckdb ## The console in a browser, whole (CHROMIUM=program ARGS="runs")
+	@cargo build -q $(LOCKED) -p local -p ops --bins
+	@$(MAKE) -s screens ARGS='$(ARGS)'
+
+.PHONY: screens
+screens:
+	@if [ -z "$$CHROMIUM" ]; then echo 'The screens of the console are left out: no Chromium is on the path, and CHROMIUM names none.'; else \
+		$(LOADER) MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)); export MILLRACE_CONSOLE_DIR; \
+		cd infra/console; MILLRACE_PROGRAMS='$(CARGO_TARGET_DIR)/debug' npx playwright test $(ARGS); fi
 
 # The tests of $(SKIPS) ask for what the emulator cannot do.
 .PHONY: test-lambda
