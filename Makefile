@@ -65,7 +65,7 @@ PROGRAM := infra/local/program
 FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
 BENCHES := $(basename $(notdir $(wildcard benches/src/bin/*)))
 SKIPS := tests/data/ministack-skips.txt
-RUN_LAMBDA = '$(TOOLS)/bin/python' infra/ministack/run.py --ministack '$(MINISTACK)/bin/python' --binaries '$(CARGO_TARGET_DIR)/debug' --duckdb '$(DUCKDB_LIB_DIR)'
+RUN_LAMBDA = '$(TOOLS)/bin/python' infra/ministack/run.py --ministack '$(MINISTACK)/bin/python' --binaries '$(CARGO_TARGET_DIR)/debug' --duckdb '$(DUCKDB_LIB_DIR)' --console "$$($(BUILD_CONSOLE))"
 
 # ---------- use ----------
 
@@ -290,6 +290,7 @@ build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86
 		PATH='$(TOOLS)/bin':"$$PATH" DUCKDB_LIB_DIR="$$duckdb" cargo lambda build $(LOCKED) --profile lambda --target $(LAMBDA_TARGET) --skip-target-check \
 			--output-format binary --lambda-dir target/lambda $(FUNCTIONS:%=-p %-function); \
 		for function in $(DUCKDB_FUNCTIONS); do mkdir -p target/lambda/$$function/lib; cp "$$duckdb/libduckdb.so" target/lambda/$$function/lib/; done
+	@console=$$($(BUILD_CONSOLE)); cp -r "$$console" target/lambda/console/console
 	@for function in $(FUNCTIONS); do [ -f target/lambda/$$function/bootstrap ] || { echo "functions/$$function has no binary named '$$function'" >&2; exit 1; }; done
 	@du -sh $(FUNCTIONS:%=target/lambda/%)
 

@@ -48,6 +48,7 @@ def arguments():
     parser.add_argument("--ministack", required=True, help="Python of the environment that MiniStack is installed in")
     parser.add_argument("--binaries", type=Path, required=True, help="folder of the built functions and of `ops`")
     parser.add_argument("--duckdb", type=Path, required=True, help="folder of DuckDB's library")
+    parser.add_argument("--console", type=Path, required=True, help="folder of the built console")
     parser.add_argument("--port", type=int, default=4566, help="port of 127.0.0.1; 0 for a free one")
     parser.add_argument("--json-file", type=Path, help="write the addresses to this file")
     parser.add_argument("--calls", type=Path, help="write the AWS calls of the functions to this file at the end")
@@ -125,15 +126,15 @@ def deployed(given, emulator, stack, state, port, calls):
         "TokenAudience": AUDIENCE,
         "TokenIssuer": ISSUER,
     }
-    base_url = f"http://127.0.0.1:{port}/{STAGE}/api/v1"
-    stack.deploy(given.binaries, given.duckdb, parameters, base_url, endpoint_of)
+    base_url, ingest_url = f"http://127.0.0.1:{port}/{STAGE}/api/v1", f"http://127.0.0.1:{port}/ingest"
+    stack.deploy(given.binaries, given.duckdb, given.console, parameters, base_url, ingest_url, endpoint_of)
     calls.logical = stack.logical_names()
     outputs = stack.outputs()
     api_id, ingest_url_id = (outputs[name].split("//")[1].split(".")[0] for name in ("ApiBaseUrl", "IngestBaseUrl"))
-    gateway = Gateway(port, emulator.port, STAGE, api_id, ingest_url_id).start()
+    Gateway(port, emulator.port, STAGE, api_id, ingest_url_id).start()
     return {
         "BASE_URL": base_url,
-        "INGEST_URL": f"http://127.0.0.1:{gateway.port}/ingest",
+        "INGEST_URL": ingest_url,
         "KEYS_DIR": str(keys),
         "WITHOUT_STREAMING": "true",
         "AWS_ENDPOINT_URL": emulator.endpoint,
@@ -147,6 +148,7 @@ def greeting(variables, log, binaries, exports):
     ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
     return f"""Millrace runs as Lambda functions in MiniStack.
 
+  console     {variables['BASE_URL'].removesuffix('/api/v1')}/console
   API         {variables['BASE_URL']}
   ingest      {variables['INGEST_URL']}
   AWS         {variables['AWS_ENDPOINT_URL']}

@@ -48,21 +48,26 @@ class Stack:
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}, proxies={}, read_timeout=300),
         )
 
-    def deploy(self, binaries, duckdb, parameters, api_url, endpoint_of):
-        """Creates the stack. Runs call the API at `api_url`; `endpoint_of` gives a function's endpoint of AWS by logical name."""
+    def deploy(self, binaries, duckdb, console, parameters, api_url, ingest_url, endpoint_of):
+        """Creates the stack. Runs call the API at `api_url`, and the console sends events to `ingest_url`; `endpoint_of` gives a function's endpoint of AWS by logical name."""
         self.s3.create_bucket(Bucket=CODE_BUCKET)
         template = filled(translate(read(ROOT / "template.yaml"), lambda binary: f"s3://{CODE_BUCKET}/{binary}.zip"))
         functions = {name: one for name, one in template["Resources"].items() if one["Type"] == "AWS::Lambda::Function"}
+        endpoints = {name: endpoint_of(name) for name in functions}
         for name, function in functions.items():
             variables = function["Properties"]["Environment"]["Variables"]
-            variables["AWS_ENDPOINT_URL"] = endpoint_of(name)
+            variables["AWS_ENDPOINT_URL"] = endpoints[name]
+            if "MILLRACE_CONSOLE_INGEST_URL" in variables:
+                variables["MILLRACE_CONSOLE_INGEST_URL"] = ingest_url
+                # Links of uploads name the endpoint that made them.
+                variables["MILLRACE_CONSOLE_CONNECT"] = endpoints["DatastoresFunction"]
             if "MILLRACE_API_URL" in variables:
                 variables["MILLRACE_API_URL"] = api_url
             if name in ASKING_FUNCTIONS:
                 variables["MILLRACE_LOCAL_TARGETS"] = "true"
         keys = {function["Properties"]["Code"]["S3Key"] for function in functions.values()}
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda key: self.upload(binaries, key.removesuffix(".zip"), duckdb), sorted(keys)))
+            list(pool.map(lambda key: self.upload(binaries, key.removesuffix(".zip"), duckdb, console), sorted(keys)))
         self.s3.put_object(Bucket=CODE_BUCKET, Key=TEMPLATE_KEY, Body=json.dumps(template).encode())
         self.cloudformation.create_stack(
             StackName=NAME, TemplateURL=f"{self.endpoint}/{CODE_BUCKET}/{TEMPLATE_KEY}", Capabilities=["CAPABILITY_IAM"],
@@ -73,12 +78,15 @@ class Stack:
         except WaiterError as error:
             raise Failure(f"The stack was not created:\n{self.reasons()}") from error
 
-    def upload(self, binaries, function, duckdb):
+    def upload(self, binaries, function, duckdb, console):
         archive = io.BytesIO()
         # Stored, because compressing takes longer than it saves on one machine.
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as files:
             write_program(files, "bootstrap", OWN_TEMPORARY_FOLDER.encode())
             write_program(files, PROGRAM, stripped(binaries / program_of(function)))
+            if function == "console":
+                for file in sorted(file for file in console.rglob("*") if file.is_file()):
+                    files.write(file, f"console/{file.relative_to(console)}")
             if function in DUCKDB_FUNCTIONS:
                 library = next(duckdb.glob("libduckdb.*"))
                 write_program(files, f"lib/{library.name}", library.read_bytes())

@@ -41,6 +41,9 @@ fn variables(function: &Value) -> Vec<(String, String)> {
                 ) => "1".to_owned(),
                 (
                     "MILLRACE_IMPORT_BUCKETS"
+                    | "MILLRACE_CONSOLE_CLIENT_ID"
+                    | "MILLRACE_CONSOLE_CONNECT"
+                    | "MILLRACE_CONSOLE_ISSUER"
                     | "MILLRACE_CORS_ORIGINS"
                     | "MILLRACE_GCS_CREDENTIALS_SECRET"
                     | "MILLRACE_MODEL_PROVIDER"
@@ -62,6 +65,8 @@ fn every_function_starts_with_its_variables() {
     for (name, function) in resources("AWS::Lambda::Function") {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("assets")).unwrap();
+        std::fs::write(folder.path().join("index.html"), "").unwrap();
         let memory_mb = function["MemorySize"].as_u64().unwrap().to_string();
         let mut command = Command::new(binary(&crate_of(name)));
         command
@@ -88,6 +93,8 @@ fn every_function_starts_with_its_variables() {
                 listener.local_addr().unwrap().to_string(),
             )
             .env("TMPDIR", folder.path())
+            // The archive has the console's files, the folder of the builds does not.
+            .envs((crate_of(name) == "console").then_some(("MILLRACE_CONSOLE_DIR", folder.path())))
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut started = command.spawn().unwrap();
