@@ -8,6 +8,7 @@ mod addresses;
 mod bodies;
 mod bombs;
 mod conditions;
+mod console;
 mod filters;
 mod hosts;
 mod imports;

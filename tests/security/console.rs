@@ -1,0 +1,142 @@
+//! Attacks on the console: tokens for others than its page, and files that are not its own.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tests::{Method, Service};
+
+/// Starts a service with a console of two files, beside a secret.
+async fn service(folder: &tempfile::TempDir) -> Option<Service> {
+    let files: PathBuf = folder.path().join("console");
+    std::fs::create_dir_all(files.join("assets")).unwrap();
+    std::fs::write(files.join("index.html"), "<!doctype html><title>Console</title>").unwrap();
+    std::fs::write(files.join("assets/page.js"), "document.title = 'Console';").unwrap();
+    std::fs::write(folder.path().join("secret"), "secret").unwrap();
+    Service::start_local_with(&[("MILLRACE_CONSOLE_DIR", files.to_str().unwrap())]).await
+}
+
+#[tokio::test]
+async fn the_page_allows_its_own_scripts_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(service) = service(&folder).await else {
+        return;
+    };
+    let url = format!("{}/console", service.origin());
+    for url in [url.clone(), format!("{url}/"), format!("{url}?code=1&state=2")] {
+        let page = service.request(Method::GET, &url).await.expect_status(200);
+        let policy = page.header("content-security-policy");
+        assert!(
+            policy.contains("default-src 'none'; script-src 'self'; style-src 'self';"),
+            "{policy}"
+        );
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+        assert_eq!(page.header("cache-control"), "no-cache");
+        assert_eq!(page.header("x-content-type-options"), "nosniff");
+    }
+    for path in ["assets/page.js", "console/assets/page.js"] {
+        let script = service.request(Method::GET, &format!("{url}/{path}"));
+        let script = script.await.expect_status(200);
+        assert_eq!(script.header("content-type"), "text/javascript; charset=utf-8");
+        assert!(script.header("cache-control").contains("immutable"));
+    }
+    let first = service
+        .request(Method::GET, &format!("{}/", service.origin()))
+        .await;
+    assert_eq!(first.expect_status(307).header("location"), "/console");
+}
+
+#[tokio::test]
+async fn no_other_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(service) = service(&folder).await else {
+        return;
+    };
+    for path in [
+        "index.html",
+        "assets",
+        "assets/",
+        "assets/none.js",
+        "assets/../index.html",
+        "assets/..%2f..%2fsecret",
+        "assets/%2e%2e/%2e%2e/secret",
+        "..%2fsecret",
+        "%2e%2e/secret",
+        "assets/page.js%00",
+        "assets//page.js",
+        "console/console/assets/page.js",
+    ] {
+        let request = service.request(Method::GET, &format!("{}/console/{path}", service.origin()));
+        let answer = request.await.expect_status(404);
+        assert!(
+            !answer.text().contains("secret\"") && answer.text() != "secret",
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_the_own_page_gets_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(service) = service(&folder).await else {
+        return;
+    };
+    let origin = service.origin().to_owned();
+    let url = format!("{origin}/console/token");
+    let port = origin.rsplit_once(':').unwrap().1;
+    for other in [
+        "null".to_owned(),
+        "https://evil.example".to_owned(),
+        format!("http://localhost:{port}"),
+        format!("http://127.0.0.1.evil.example:{port}"),
+        format!("{origin}.evil.example"),
+        format!("{origin}/"),
+        "http://127.0.0.1".to_owned(),
+    ] {
+        let answer = service.request(Method::POST, &url).header("origin", &other);
+        let refusal = answer.await.expect_status(403);
+        assert!(!refusal.text().contains("eyJ"), "{other}");
+    }
+    service.request(Method::POST, &url).await.expect_status(403);
+    service.request(Method::GET, &url).await.expect_status(405);
+
+    let own = service.request(Method::POST, &url).header("origin", &origin);
+    let own = own.await.expect_status(200);
+    assert_eq!(own.header("cache-control"), "no-store");
+    let token = match &own.body["token"] {
+        Value::String(token) => token.clone(),
+        other => panic!("{other}"),
+    };
+    service.get(&token, "/prompts").await.expect_status(200);
+    let log = service.log();
+    assert!(!log.contains(&token), "the token is in the log");
+}
+
+#[tokio::test]
+async fn without_a_built_console_the_first_page_is_the_reference() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let first = service
+        .request(Method::GET, &format!("{}/", service.origin()))
+        .await;
+    assert_eq!(first.expect_status(307).header("location"), "/docs");
+    let token = service.request(Method::POST, &format!("{}/console/token", service.origin()));
+    token.header("origin", service.origin()).await.expect_status(404);
+}
+
+#[test]
+fn a_console_that_cannot_be_read_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = std::process::Command::new(tests::binary("millrace"))
+        .args(["--port", "0", "--data-dir"])
+        .arg(folder.path().join("data"))
+        .env("MILLRACE_CONSOLE_DIR", folder.path().join("none"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("infra/console/build"),
+        "{said}"
+    );
+}
