@@ -13,8 +13,8 @@ export type Turn =
 const SPOKEN = new Set(['MESSAGE', 'AGENT_UPDATE', 'QUESTION']);
 /** Type of messages that carry a part of a text under way; the whole text follows. */
 const PART = 'PARTIAL_TEXT';
-/** Activities that ask the model, which the texts already show. */
-const MODEL = /model|render|interaction|load/i;
+/** Activities that prepare the conversation and ask the model, whose texts the messages show. */
+const INTERNAL = new Set(['agent_prepare', 'agent_model_turn']);
 
 /** Returns what was said and done, oldest first. */
 export function turnsOf(updates: readonly Update[], tasks: readonly Task[]): Turn[] {
@@ -34,10 +34,27 @@ export function turnsOf(updates: readonly Update[], tasks: readonly Task[]): Tur
   for (const task of tasks) {
     const at = Date.parse(task.scheduled);
     if (task.type === 'signal' && task.signalName === 'UserInput') turns.push({ kind: 'user', at, text: textOf(task.input[0]) });
-    if (task.type !== 'activity' || MODEL.test(task.activityName ?? '')) continue;
-    turns.push({ kind: 'tool', at, name: task.activityName ?? 'tool', status: task.status, input: task.input, result: task.result, error: task.error?.message });
+    if (task.type !== 'activity' || INTERNAL.has(task.activityName ?? '')) continue;
+    const call = callOf(task.input[0]);
+    turns.push({
+      kind: 'tool',
+      at,
+      name: call?.name ?? task.activityName ?? 'tool',
+      status: task.status,
+      input: call?.arguments ?? task.input,
+      result: task.result[0],
+      error: task.error?.message,
+    });
   }
   return turns.sort((a, b) => a.at - b.at);
+}
+
+/** Returns the call of a tool that an activity carries out. */
+function callOf(input: unknown): { name: string; arguments?: unknown } | undefined {
+  if (typeof input !== 'object' || input === null || !('call' in input)) return undefined;
+  const { call } = input;
+  if (typeof call !== 'object' || call === null || !('name' in call) || typeof call.name !== 'string') return undefined;
+  return { name: call.name, arguments: 'arguments' in call ? call.arguments : undefined };
 }
 
 function textOf(input: unknown): string {
