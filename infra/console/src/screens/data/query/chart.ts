@@ -45,10 +45,11 @@ export function choose(result: Result): Choice | undefined {
   const fields = fieldsOf(result);
   const of = (scale: Scale) => fields.filter((field) => field.scale === scale);
   const numbers = of('quantitative');
-  // Of several numbers the first is often a key.
   const x = of('temporal')[0] ?? of('nominal')[0] ?? numbers[0];
   if (x === undefined) return undefined;
-  const y = numbers.filter((field) => field !== x).at(x.scale === 'quantitative' || numbers.length < 2 || !/(^|_)id$/i.test(numbers[0]?.name ?? '') ? 0 : 1);
+  // A key is a number that says little.
+  const heights = numbers.filter((field) => field !== x);
+  const y = heights.find((field) => !/(^|_)id$/i.test(field.name)) ?? heights[0];
   const colour = of('nominal').find((field) => field !== x && valuesOf(result, field.name).size <= MAX_COLOURS);
   return {
     x: x.name,
