@@ -9,6 +9,7 @@ mod prompt_facets;
 mod prompt_fork;
 mod prompt_get;
 mod prompt_list;
+mod prompt_render;
 mod prompt_update;
 mod search;
 mod validate;
@@ -52,6 +53,7 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
     ApiRouter::new()
         .api_route("/prompts", prompt_list::route().merge(prompt_create::route(p)))
         .api_route("/prompts/facets", prompt_facets::route())
+        .api_route("/prompts/render", prompt_render::route())
         .api_route(
             "/prompts/{pt_id}",
             prompt_get::route()

@@ -1,5 +1,5 @@
 //! Checks a template's content and schema in a sandbox, because they are untrusted and can be expensive to
-//! check.
+//! check; renders there what is not stored.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use platform::records::prompts::{ContentType, PromptRecord};
 use platform::{Error, Result};
 use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::check::check;
-use crate::schema;
+use crate::{schema, template};
 
 /// Argument that starts this program as a child.
 const ARGUMENT: &str = "millrace-prompt-check";
@@ -32,25 +32,93 @@ pub fn sandbox(max: usize) -> Result<Sandbox> {
     Sandbox::new(ARGUMENT, LIMITS, max)
 }
 
+/// Work of a child.
+#[derive(Deserialize, Serialize)]
+enum Task {
+    Check(CheckTask),
+    Render(RenderTask),
+}
+
 /// Parts of a template to check.
 #[derive(Deserialize, Serialize)]
-struct Task {
+struct CheckTask {
     content_type: ContentType,
     content: String,
     schema: Option<Value>,
     data: Option<Value>,
 }
 
-/// Returns the fault of a template as a sentence; empty where there is none.
-fn work(task: &[u8]) -> Vec<u8> {
-    let checked = match serde_json::from_slice(task) {
-        Ok(task) => check_task(&task),
-        Err(error) => Err(format!("The template cannot be read: {error}.")),
-    };
-    checked.err().unwrap_or_default().into_bytes()
+/// A content that is checked and then rendered.
+#[derive(Deserialize, Serialize)]
+struct RenderTask {
+    content_type: ContentType,
+    content: String,
+    data: Map<String, Value>,
 }
 
-fn check_task(task: &Task) -> Result<(), String> {
+/// Begins the output of a task whose template has a fault, which follows as a sentence.
+const FAULT: u8 = b'!';
+
+/// Returns the rendered text, which is empty for a check, after a space; or the fault.
+fn work(task: &[u8]) -> Vec<u8> {
+    let done = match serde_json::from_slice(task) {
+        Ok(Task::Check(task)) => check_task(&task).map(|()| String::new()),
+        Ok(Task::Render(task)) => render_task(task),
+        Err(error) => Err(format!("The template cannot be read: {error}.")),
+    };
+    let (mark, text) = match done {
+        Ok(text) => (b' ', text),
+        Err(fault) => (FAULT, fault),
+    };
+    let mut output = vec![mark];
+    output.extend_from_slice(text.as_bytes());
+    output
+}
+
+/// Returns the text of an output of [`work`].
+fn text_of(output: Vec<u8>) -> Result<String> {
+    let mut text = String::from_utf8(output).map_err(Error::internal)?;
+    let is_fault = text.as_bytes().first() == Some(&FAULT);
+    text.drain(..text.len().min(1));
+    match is_fault {
+        true => Err(Error::invalid(text)),
+        false => Ok(text),
+    }
+}
+
+fn render_task(task: RenderTask) -> Result<String, String> {
+    check(task.content_type, &task.content)?;
+    template::render(task.content_type, &task.content, &Value::Object(task.data))
+        .map_err(|error| error.to_string())
+}
+
+/// Renders a content that is not stored. Fails with 400 in the words of [`Checker::check`] for one that a
+/// write refuses, and for one that these data cannot render.
+pub async fn render_once(
+    sandbox: &Sandbox,
+    account: &str,
+    content_type: ContentType,
+    content: String,
+    data: Map<String, Value>,
+) -> Result<String> {
+    let task = Task::Render(RenderTask {
+        content_type,
+        content,
+        data,
+    });
+    let task = serde_json::to_vec(&task).map_err(Error::internal)?;
+    match sandbox.run(account, &task).await? {
+        Ok(output) => text_of(output),
+        Err(Exceeded) => Err(Error::invalid(format!(
+            "The template takes more than {} ms of processor time or {} MB of memory to check and to render. Make it simpler, or give \
+             it less data.",
+            LIMITS.processor.as_millis(),
+            LIMITS.memory_bytes / 1_048_576
+        ))),
+    }
+}
+
+fn check_task(task: &CheckTask) -> Result<(), String> {
     check(task.content_type, &task.content)?;
     match &task.schema {
         Some(schema) => schema::check(schema, task.data.as_ref()),
@@ -81,22 +149,22 @@ impl<'a> Checker<'a> {
         if prompt.content_type == ContentType::Text && prompt.input_schema.is_none() {
             return Ok(());
         }
-        let task = Task {
+        let task = Task::Check(CheckTask {
             content_type: prompt.content_type,
             content: prompt.content.clone(),
             schema: prompt.input_schema.clone(),
             data: prompt.test_data.clone(),
-        };
+        });
         let task = serde_json::to_vec(&task).map_err(Error::internal)?;
         if self.passed.as_ref() == Some(&task) {
             return Ok(());
         }
         match self.sandbox.run(self.account, &task).await? {
-            Ok(fault) if fault.is_empty() => {
+            Ok(output) => {
+                text_of(output)?;
                 self.passed = Some(task);
                 Ok(())
             }
-            Ok(fault) => Err(Error::invalid(String::from_utf8_lossy(&fault))),
             Err(Exceeded) => Err(Error::invalid(format!(
                 "The template and its 'inputSchema' take more than {} ms of processor time or {} MB of memory to check, or refer to \
                  themselves without end. Make them simpler.",

@@ -5,6 +5,7 @@ mod bodies;
 mod forks;
 mod lists;
 mod nesting;
+mod render;
 mod requests;
 mod templates;
 mod validation;

@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 65] = files! {
+static FILES: [(&str, &str); 66] = files! {
     actOnWorkflowRun
     aggregateEvents
     alterTable
@@ -67,6 +67,7 @@ static FILES: [(&str, &str); 65] = files! {
     queryDataStoreBatch
     queryStoreVersion
     queryWorkflowRun
+    renderPrompt
     rollBackDataStore
     searchDeliveries
     setDashboardVersioning
