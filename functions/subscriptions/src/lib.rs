@@ -7,6 +7,7 @@ mod channel_list;
 mod channel_model;
 mod channel_update;
 mod delivery_search;
+mod filter_test;
 mod subscription_create;
 mod subscription_delete;
 mod subscription_get;
@@ -119,6 +120,7 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
             "/events/subscriptions",
             subscription_list::route().merge(subscription_create::route(p)),
         )
+        .api_route("/events/subscriptions/test", filter_test::route())
         .api_route(
             "/events/subscriptions/{subscription_id}",
             subscription_get::route()

@@ -212,6 +212,17 @@ impl WhyNot {
     }
 }
 
+/// Returns why a filter excludes an event, in the sentence of [`SubscriptionSet::explain`]; None where all of it
+/// but the semantic condition, which is not evaluated, is met.
+pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Option<String>> {
+    let condition = filter.condition.as_ref().map(Condition::compile).transpose()?;
+    let mut refusal = filter.refuses(envelope).map(WhyNot::Filter);
+    if let (None, Some(condition)) = (&refusal, &condition) {
+        refusal = why_condition_fails(condition, &mut Subject::new(&envelope.to_json()?)?);
+    }
+    Ok(refusal.map(|why| why.sentence(envelope)))
+}
+
 fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
     let subscription = &entry.subscription;
     if let Some(refusal) = subscription.filter.refuses(event.envelope) {
@@ -228,11 +239,15 @@ fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject
         Some(subject) => subject,
         None => subject.insert(Subject::new(event.text)?),
     };
-    Ok(match condition.holds(subject) {
+    Ok(why_condition_fails(condition, subject))
+}
+
+fn why_condition_fails(condition: &Condition, subject: &mut Subject) -> Option<WhyNot> {
+    match condition.holds(subject) {
         Ok(true) => None,
         Ok(false) => Some(WhyNot::Condition),
         Err(cause) => Some(WhyNot::Unanswered(cause)),
-    })
+    }
 }
 
 fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str) {

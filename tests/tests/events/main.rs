@@ -9,6 +9,7 @@ mod conditions {
 }
 mod delivery;
 mod document_processed;
+mod filter_test;
 mod hostile;
 mod https;
 mod ingest;

@@ -19,6 +19,7 @@ const PROMISED: &[(&str, &str)] = &[
     ("POST", "/events/deliveries/search"),
     ("GET", "/events/subscriptions"),
     ("POST", "/events/subscriptions"),
+    ("POST", "/events/subscriptions/test"),
     ("GET", "/events/subscriptions/{subscription_id}"),
     ("PUT", "/events/subscriptions/{subscription_id}"),
     ("DELETE", "/events/subscriptions/{subscription_id}"),
@@ -52,6 +53,7 @@ const PROMISED: &[(&str, &str)] = &[
 const SEARCHES: &[&str] = &[
     "/audit-trail/aggregate",
     "/events/deliveries/search",
+    "/events/subscriptions/test",
     "/facets",
     "/prompts/render",
     "/query",

@@ -286,7 +286,9 @@ async fn every_example_is_answered_as_it_says() {
     story.ingest_token = channel.body["ingest_token"].as_str().unwrap().to_owned();
     story.tell("listChannels getChannel updateChannel").await;
     story
-        .tell("createSubscription listSubscriptions getSubscription updateSubscription ingestEvent")
+        .tell(
+            "testFilter createSubscription listSubscriptions getSubscription updateSubscription ingestEvent",
+        )
         .await;
     story.wait_for_delivery().await;
     story

@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 66] = files! {
+static FILES: [(&str, &str); 67] = files! {
     actOnWorkflowRun
     aggregateEvents
     alterTable
@@ -73,6 +73,7 @@ static FILES: [(&str, &str); 66] = files! {
     setDashboardVersioning
     signalWorkflowRun
     streamRunUpdates
+    testFilter
     updateChannel
     updateDashboard
     updatePrompt
