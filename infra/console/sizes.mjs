@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 
 /** In bytes. */
 const MAX_FIRST = 150_000;
-const MAX_ALL = 500_000;
+const MAX_ALL = 560_000;
 
 const folder = process.argv[2] ?? 'dist';
 const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`, 'utf8'));
@@ -26,9 +26,9 @@ const sum = (names) => [...names].reduce((total, name) => total + (sizes.get(nam
 const charts = Object.keys(manifest).filter((name) => name.endsWith('parts/chart.ts'));
 const all = sum(files('index.html', true));
 const chart = sum(files(charts[0], false));
-const first = sum(new Set([...files('index.html', false), ...files('src/screens/runs/Runs.svelte', false), ...files('src/parts/editor.ts', false)]));
+const first = sum(new Set([...files('index.html', false), ...files('src/screens/runs/Runs.svelte', false)]));
 
-console.log(`JavaScript, compressed: the list of runs with its editor ${kb(first)} of ${kb(MAX_FIRST)}, everything ${kb(all)} of ${kb(MAX_ALL)}, of that charts ${kb(chart)}`);
+console.log(`JavaScript, compressed: the list of runs ${kb(first)} of ${kb(MAX_FIRST)}, everything ${kb(all)} of ${kb(MAX_ALL)}, of that charts ${kb(chart)}`);
 if (first > MAX_FIRST || all > MAX_ALL) process.exit(1);
 
 function kb(bytes) {

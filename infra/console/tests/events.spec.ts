@@ -24,7 +24,7 @@ test('a channel and a subscription are made, an event is sent, and its delivery 
   const name = `Orders ${unique()}`;
   await open(page, '#/events/channels/new');
   await page.getByLabel('Name').fill(name);
-  await page.getByLabel('Source').fill('shop');
+  await page.getByLabel('Source', { exact: true }).fill('shop');
   await page.getByRole('button', { name: 'Create' }).click();
   await expect(page.getByText('Ingest token — shown once')).toBeVisible();
 

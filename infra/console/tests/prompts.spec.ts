@@ -59,6 +59,7 @@ test('a facet narrows the list, and a template with markup in its name is delete
   await page.getByRole('link', { name }).click();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Prompts' })).toBeVisible();
   await open(page, `#/prompts?tags=${tag}`);
   await expect(page.getByText('No template passes the filters')).toBeVisible();
 });

@@ -1,10 +1,12 @@
 /**
- * Draws with Vega. Expressions of a specification are interpreted, because the policy of the page forbids code from
- * text, and nothing is loaded from an address that a specification names.
+ * Draws with Vega-Lite. Expressions of a specification are interpreted, because the policy of the page forbids code
+ * from text, and nothing is loaded from an address that a specification names.
  */
 
-import embed from 'vega-embed';
 import { expressionInterpreter } from 'vega-interpreter';
+import { compile, type TopLevelSpec } from 'vega-lite';
+
+import { parse, View } from './vega';
 
 interface Look {
   dark: boolean;
@@ -17,38 +19,42 @@ export async function drawChart(
   element: HTMLElement,
   spec: Record<string, unknown>,
   rows: readonly Record<string, unknown>[],
-  { dark, height }: Look,
+  look: Look,
 ): Promise<() => void> {
+  const sized = {
+    width: Math.max(element.clientWidth, 100),
+    height: look.height,
+    autosize: { type: 'fit', contains: 'padding' },
+    ...spec,
+    data: { values: rows },
+  };
+  const compiled = compile(sized as unknown as TopLevelSpec, { config: configOf(element, look) });
+  // Without a loader that refuses, a specification with `url` of a look-up or an image would send requests.
+  const loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse };
+  const runtime = parse(compiled.spec as never, undefined as never, { ast: true } as never);
+  const view = new View(runtime, { expr: expressionInterpreter, loader, renderer: 'canvas', container: element, hover: true } as never);
+  view.logLevel(0);
+  await view.runAsync();
+  return () => {
+    view.finalize();
+    element.replaceChildren();
+  };
+}
+
+function configOf(element: HTMLElement, { dark }: Look) {
   const style = getComputedStyle(element);
   const colour = (name: string) => resolve(element, style.getPropertyValue(name));
   const [text, line, accent] = [colour('--text'), colour('--line'), colour('--accent')];
-  const axis = { labelColor: text, titleColor: text, gridColor: line, domainColor: line, tickColor: line };
-  const nothing = { load: refuse, sanitize: refuse, http: refuse, file: refuse };
-  const result = await embed(
-    element,
-    { width: 'container', height, autosize: { type: 'fit', contains: 'padding' }, ...spec, data: { values: rows } } as never,
-    {
-      mode: 'vega-lite',
-      actions: false,
-      ast: true,
-      expr: expressionInterpreter as never,
-      defaultStyle: false,
-      tooltip: false,
-      renderer: 'canvas',
-      loader: nothing as never,
-      config: {
-        background: 'transparent',
-        font: 'system-ui, sans-serif',
-        view: { stroke: 'transparent' },
-        axis,
-        legend: { labelColor: text, titleColor: text },
-        title: { color: text },
-        mark: { color: accent, tooltip: true },
-        range: { category: { scheme: dark ? 'set2' : 'dark2' } },
-      } as never,
-    },
-  );
-  return () => result.finalize();
+  return {
+    background: 'transparent',
+    font: 'system-ui, sans-serif',
+    view: { stroke: 'transparent' },
+    axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: line, tickColor: line },
+    legend: { labelColor: text, titleColor: text },
+    title: { color: text },
+    mark: { color: accent, tooltip: true },
+    range: { category: { scheme: dark ? 'set2' : 'dark2' } },
+  } as never;
 }
 
 function refuse(): Promise<never> {

@@ -13,8 +13,6 @@ import {
   type CompletionSource,
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
-import { json } from '@codemirror/lang-json';
-import { PostgreSQL, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { setDiagnostics } from '@codemirror/lint';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
@@ -102,7 +100,7 @@ export function createEditor(host: HTMLElement, settings: Settings): Handle {
     indentUnit.of('  '),
     syntaxHighlighting(highlight),
     theme,
-    language.of(languageOf(settings)),
+    language.of([]),
     autocompletion(settings.complete === undefined ? {} : { override: [settings.complete] }),
     keymap.of([...completionKeymap, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
     EditorView.contentAttributes.of({ 'aria-label': settings.label }),
@@ -116,6 +114,16 @@ export function createEditor(host: HTMLElement, settings: Settings): Handle {
       : [lineNumbers(), EditorView.lineWrapping],
   ];
   const view = new EditorView({ state: EditorState.create({ doc: settings.value, extensions }), parent: root, root });
+
+  let destroyed = false;
+  function load(schema: Settings['schema']) {
+    const name = settings.language;
+    if (name === 'text') return;
+    void import('./languages').then(({ languageOf }) => {
+      if (!destroyed) view.dispatch({ effects: language.reconfigure(languageOf(name, schema)) });
+    });
+  }
+  load(settings.schema);
 
   return {
     setValue(text) {
@@ -135,16 +143,11 @@ export function createEditor(host: HTMLElement, settings: Settings): Handle {
       }));
       view.dispatch(setDiagnostics(view.state, diagnostics));
     },
-    setSchema(schema) {
-      view.dispatch({ effects: language.reconfigure(languageOf({ ...settings, schema })) });
-    },
+    setSchema: load,
     focus: () => view.focus(),
-    destroy: () => view.destroy(),
+    destroy() {
+      destroyed = true;
+      view.destroy();
+    },
   };
-}
-
-function languageOf({ language, schema }: Pick<Settings, 'language' | 'schema'>): Extension {
-  if (language === 'json') return json();
-  if (language === 'sql') return sql({ dialect: PostgreSQL, upperCaseKeywords: true, ...(schema && { schema }) });
-  return [];
 }
