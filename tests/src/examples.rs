@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 /// Endings of the names of fields whose value differs with each run.
-const CHANGING: [&str; 11] = [
+const CHANGING: [&str; 12] = [
     "_bytes",
     "_duration",
     "_hint",
@@ -20,6 +20,7 @@ const CHANGING: [&str; 11] = [
     "expires_in",
     "task_id",
     "timestamp",
+    "uri",
     "url",
 ];
 

@@ -35,6 +35,7 @@ mod table_create;
 mod table_drop;
 mod table_get;
 mod table_list;
+mod upload_create;
 mod version_list;
 mod version_query;
 mod version_rollback;
@@ -124,6 +125,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
                 .merge(table_alter::route(p))
                 .merge(table_drop::route(p)),
         )
+        .api_route("/data/{store_id}/uploads", upload_create::route())
         .api_route(
             "/data/{store_id}/versions",
             version_list::route().merge(version_snapshot::route(p)),

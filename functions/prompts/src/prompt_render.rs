@@ -24,6 +24,7 @@ pub struct RenderPrompt {
     pub content: String,
     /// Values of the variables. Default: none.
     #[serde(default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub data: Map<String, Value>,
 }
 

@@ -55,9 +55,11 @@ pub struct SampleEvent {
     pub source: Option<String>,
     /// Known properties of the resource. Default: none.
     #[serde(default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub resource_data: Map<String, Value>,
     /// Data of this kind of event. Default: none.
     #[serde(default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub details: Map<String, Value>,
     /// Measured quantities. Default: none.
     #[serde(default, deserialize_with = "strict::objects")]

@@ -1,13 +1,8 @@
+import type { Page } from '@playwright/test';
+
 import { expect, open, test, unique, type Api } from './console';
 
-async function storeWith(api: Api, rows: Record<string, unknown>[], columns: Record<string, unknown>[]): Promise<string> {
-  const { id } = await api('POST', '/data', { name: `Store ${unique()}` });
-  await api('POST', `/data/${id}/tables`, { tables: [{ name: 'orders', columns }] });
-  for (let from = 0; from < rows.length; from += 5_000) {
-    await api('POST', `/data/${id}/import`, { tables: { orders: { source: 'inline', data: rows.slice(from, from + 5_000) } } });
-  }
-  return id;
-}
+type Definition = Record<string, unknown>;
 
 const COLUMNS = [
   { name: 'id', type: 'BIGINT', primary_key: true },
@@ -16,24 +11,48 @@ const COLUMNS = [
 ];
 const ROWS = Array.from({ length: 20 }, (_, id) => ({ id, city: ['Lisbon', 'Kyoto', 'Quito'][id % 3], amount: id * 1.5 }));
 
-test('a store is made, filled, asked, drawn and saved as a dashboard', { tag: '@smoke' }, async ({ page, api }) => {
+/** A store with a table `orders`. */
+async function storeWith(api: Api, rows: Definition[] = ROWS, columns: Definition[] = COLUMNS): Promise<string> {
+  const { id } = await api('POST', '/data', { name: `Store ${unique()}` });
+  await api('POST', `/data/${id}/tables`, { tables: [{ name: 'orders', columns }] });
+  if (rows.length > 0) await fill(api, id, 'orders', rows);
+  return id;
+}
+
+const fill = (api: Api, store: string, table: string, data: Definition[], mode = 'append') =>
+  api('POST', `/data/${store}/import`, { mode, tables: { [table]: { source: 'inline', data } } });
+
+/** A text field stands in the place of the editor until its code is loaded. */
+const statement = (page: Page) => page.locator('.cm-content').and(page.getByRole('textbox', { name: 'SQL statement' }));
+
+async function ask(page: Page, sql: string): Promise<void> {
+  await statement(page).fill(sql);
+  await page.keyboard.press('Control+Enter');
+}
+
+function choose(page: Page, name: string, text: string): Promise<void> {
+  return page.getByLabel('Choose a file').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+}
+
+const importButton = (page: Page) => page.getByRole('button', { name: 'Import', exact: true });
+
+test('a store is made, filled, asked, drawn and saved as a dashboard', { tag: '@smoke' }, async ({ page }) => {
   const name = `Sales ${unique()}`;
   await open(page, '#/data');
   await page.getByRole('button', { name: 'Create data store' }).click();
   await page.getByRole('dialog').getByLabel('Name').fill(name);
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
   await expect(page.getByRole('heading', { level: 1, name })).toBeVisible();
-  const [, id] = /data\/([^/?]+)/.exec(page.url()) ?? [];
-  await api('POST', `/data/${id}/tables`, { tables: [{ name: 'orders', columns: COLUMNS }] });
-  await page.getByRole('link', { name: 'Import' }).click();
-  await page.locator('input[type=file]').setInputFiles({ name: 'orders.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(ROWS)) });
-  await page.getByRole('button', { name: 'Import', exact: true }).click();
-  await expect(page.getByText('20 rows are in orders.')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No table yet' })).toBeVisible();
+  await page.getByRole('link', { name: 'Import', exact: true }).click();
+  await choose(page, 'orders.json', JSON.stringify(ROWS));
+  await expect(page.getByLabel('Name of the new table')).toHaveValue('orders');
+  await importButton(page).click();
+  await expect(page.getByText('Imported 20 rows into orders.')).toBeVisible();
   await page.getByRole('link', { name: 'Query', exact: true }).click();
-  await page.getByRole('textbox', { name: 'SQL statement' }).fill('SELECT city, sum(amount)::DOUBLE AS total FROM orders GROUP BY city ORDER BY city');
-  await page.keyboard.press('Control+Enter');
+  await ask(page, 'SELECT city, sum(amount)::DOUBLE AS total FROM orders GROUP BY city ORDER BY city');
   await expect(page.getByRole('cell', { name: 'Kyoto' })).toBeVisible();
-  await page.getByRole('button', { name: 'Chart' }).click();
+  await page.getByRole('button', { name: 'Chart', exact: true }).click();
   await expect(page.getByRole('img', { name: 'Chart of total by city' }).locator('canvas')).toBeVisible();
   await page.getByRole('button', { name: 'Save as a dashboard' }).click();
   await page.getByRole('dialog').getByLabel('Name').fill('Cities');
@@ -41,81 +60,349 @@ test('a store is made, filled, asked, drawn and saved as a dashboard', { tag: '@
   await expect(page.getByRole('img', { name: 'Chart of the dashboard Cities' }).locator('canvas')).toBeVisible();
 });
 
+test('a store is found by its name, and archived after its name is typed', async ({ page, api }) => {
+  const name = `<b>${unique()}</b>`;
+  await api('POST', '/data', { name, description: 'x'.repeat(10_000) });
+  await open(page, '#/data');
+  await page.getByRole('searchbox', { name: 'Name' }).fill(name);
+  await expect(page.getByRole('status').filter({ hasText: '1 data store' })).toBeVisible();
+  await page.getByRole('button', { name: `Archive ${name}` }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Archive' }).click();
+  await expect(dialog.getByRole('alert')).toContainText('Type the name');
+  await dialog.getByLabel('Name of the data store').fill(name);
+  await dialog.getByRole('button', { name: 'Archive' }).click();
+  await expect(page.getByText('No data store has this name')).toBeVisible();
+});
+
+test('a name that is taken is refused, and the form keeps its text', async ({ page, api, allowErrors }) => {
+  allowErrors(/409/);
+  const name = `Taken ${unique()}`;
+  await api('POST', '/data', { name });
+  await open(page, '#/data');
+  await page.getByRole('button', { name: 'Create data store' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill(name);
+  await dialog.getByLabel('Description').fill('kept');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await expect(dialog.getByRole('alert')).toContainText('exists already');
+  await expect(dialog.getByLabel('Description')).toHaveValue('kept');
+});
+
 test('an error of a statement is marked, and a statement that changes data is refused', async ({ page, api, allowErrors }) => {
-  allowErrors(/400/);
-  const id = await storeWith(api, ROWS, COLUMNS);
+  // Chromium tries to give a text that replaces a coloured one its style, which the policy forbids.
+  allowErrors(/400|Applying inline style/);
+  const id = await storeWith(api);
   await open(page, `#/data/${id}/query`);
-  const statement = page.getByRole('textbox', { name: 'SQL statement' });
-  await statement.fill('SELECT town FROM orders');
-  await expect(page.locator('.cm-lintRange-error').first()).toBeVisible();
-  await statement.fill('DELETE FROM orders');
+  await statement(page).fill('SELECT id,\n  town FROM orders');
+  await expect(page.locator('.cm-lintRange-error')).toHaveText('town');
+  // The service counts these two characters as four.
+  await statement(page).fill("SELECT '日本', town FROM orders");
+  await expect(page.locator('.cm-lintRange-error')).toHaveText('town');
+  await ask(page, 'DELETE FROM orders');
+  await expect(page.getByRole('alert').filter({ hasText: 'Only SELECT statements are allowed' })).toBeVisible();
+});
+
+test('values of every type are shown as they are', async ({ page, api }) => {
+  const id = await storeWith(api, [{ id: 1 }], [{ name: 'id', type: 'INTEGER' }]);
+  await open(page, `#/data/${id}/query`);
+  await ask(page, `SELECT 9007199254740993 AS big, 1.10::DECIMAL(5,2) AS money, NULL AS n, '' AS e, 'NULL' AS t, '{"a":{"b":1}}'::JSON AS j, '<img src=x>' AS markup, 1 AS twice, 2 AS twice`);
+  const row = page.getByRole('table', { name: 'Rows of the answer' }).getByRole('row').nth(1);
+  await expect(row.getByRole('cell')).toHaveText(['9007199254740993', '1.10', 'NULL', "''", 'NULL', '{"a":{"b":1}}', '<img src=x>', '1', '2']);
+  await expect(row.locator('em')).toHaveCount(1);
+  await expect(page.getByRole('columnheader', { name: /money/ })).toContainText('DECIMAL(5,2)');
+  await row.getByRole('button').click();
+  await expect(page.getByRole('dialog', { name: 'j' })).toContainText('b: 1');
+  await page.keyboard.press('Escape');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download CSV' }).click();
+  const chunks: Buffer[] = [];
+  for await (const chunk of await (await download).createReadStream()) chunks.push(chunk as Buffer);
+  expect(Buffer.concat(chunks).toString()).toBe('big,money,n,e,t,j,markup,twice,twice\r\n9007199254740993,1.10,,"",NULL,"{""a"":{""b"":1}}",<img src=x>,1,2\r\n');
+});
+
+test('parameters take values of their type, and stand in the address', async ({ page, api }) => {
+  const id = await storeWith(api);
+  await open(page, `#/data/${id}/query`);
+  await statement(page).fill("SELECT '{{no}}' AS text, city FROM orders -- {{neither}}\nWHERE id > {{least}} AND city IN ({{cities}}) LIMIT 1");
+  await expect(page.getByLabel(/^Value of/)).toHaveCount(2);
+  await page.getByLabel('Type of least').selectOption('number');
   await page.getByRole('button', { name: 'Run' }).click();
-  await expect(page.getByText('Only SELECT statements are allowed').first()).toBeVisible();
+  await expect(page.getByText('Give a value to: least.')).toBeVisible();
+  await page.getByLabel('Value of least').fill('9007199254740993');
+  await expect(page.getByText('Choose text to send every digit.')).toBeVisible();
+  await page.getByLabel('Value of least').fill('3');
+  await page.getByLabel('Type of cities').selectOption('list');
+  await page.getByLabel('Value of cities').fill('Kyoto\nQuito');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await expect(page.getByRole('cell', { name: 'Kyoto' })).toBeVisible();
+  const address = page.url();
+  expect(decodeURIComponent(address)).toContain('"cities":["Kyoto","Quito"]');
+  await page.reload();
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+  await expect(page.getByLabel('Value of cities')).toHaveValue('Kyoto\nQuito');
+  await page.getByLabel('Recent').selectOption({ index: 1 });
+  await expect(statement(page)).toContainText('city IN');
+});
+
+test('a query that runs is cancelled', async ({ page, api }) => {
+  const id = await storeWith(api);
+  await page.route('**/query', () => undefined);
+  await open(page, `#/data/${id}/query`);
+  await ask(page, 'SELECT 1');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.getByRole('button', { name: 'Run' })).toBeEnabled();
+  await expect(page.getByRole('alert')).toHaveCount(0);
+});
+
+test('ten thousand rows scroll, and an answer says that it is cut', async ({ page, api }) => {
+  const id = await storeWith(api);
+  await open(page, `#/data/${id}/query`);
+  await page.getByLabel('Limit').fill('10000');
+  await ask(page, 'SELECT range AS n, range * 2 AS double, hash(range)::VARCHAR AS text FROM range(20000)');
+  await expect(page.getByText('The statement has more rows than the limit;')).toBeVisible();
+  const grid = page.getByRole('table', { name: 'Rows of the answer' });
+  expect(await grid.getByRole('row').count()).toBeLessThan(60);
+  const slowest = await grid.evaluate(async (element) => {
+    const frames: number[] = [];
+    for (let frame = 0; frame < 60; frame += 1) {
+      const before = performance.now();
+      element.scrollTop = frame * 5_000;
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      frames.push(performance.now() - before);
+    }
+    return frames.sort((a, b) => a - b)[54] ?? 0;
+  });
+  expect(slowest).toBeLessThan(100);
+  await grid.evaluate((element) => (element.scrollTop = element.scrollHeight));
+  await expect(grid.getByRole('cell', { name: '9999', exact: true })).toBeVisible();
+});
+
+test('tables are created, altered, related and dropped', async ({ page, api }) => {
+  const { id } = await api('POST', '/data', { name: `Store ${unique()}` });
+  await open(page, `#/data/${id}/schema`);
+  await page.getByRole('button', { name: 'Create tables' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Table', { exact: true }).fill('customers');
+  await dialog.getByRole('button', { name: 'Add column' }).click();
+  const second = dialog.getByRole('group', { name: 'Column 2' });
+  await second.getByLabel('Column', { exact: true }).fill('balance');
+  await second.getByLabel('Type', { exact: true }).selectOption('DECIMAL');
+  await second.getByLabel('Digits').fill('12');
+  await second.getByLabel('Of these behind the point').fill('2');
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+  const detail = page.getByRole('region', { name: 'Table customers' });
+  await expect(detail.getByRole('row', { name: /^balance DECIMAL\(12,2\) yes/ })).toBeVisible();
+
+  await detail.getByRole('button', { name: 'Alter' }).click();
+  const balance = dialog.getByRole('group', { name: 'Column balance' });
+  await balance.getByLabel('Column', { exact: true }).fill('saldo');
+  await balance.getByLabel('Not null').check();
+  await dialog.getByRole('button', { name: 'Add column' }).click();
+  await dialog.getByRole('group', { name: 'New column 1' }).getByLabel('Column', { exact: true }).fill('parent_id');
+  await dialog.getByRole('group', { name: 'New column 1' }).getByLabel('Type', { exact: true }).selectOption('BIGINT');
+  await dialog.getByRole('button', { name: 'Alter', exact: true }).click();
+  await expect(detail.getByRole('row', { name: /^saldo DECIMAL\(12,2\) no/ })).toBeVisible();
+
+  await page.getByRole('button', { name: 'Relationships' }).click();
+  await page.getByLabel('From column').fill('customers.parent_id');
+  await page.getByLabel('To column').fill('customers.id');
+  await page.getByRole('button', { name: 'Add relationship' }).click();
+  await expect(page.getByLabel('Kind of customers.parent_id to customers.id')).toHaveValue('many-to-one');
+  await page.getByRole('button', { name: 'Remove customers.parent_id to customers.id' }).click();
+  await expect(page.getByText('None yet. A relationship')).toBeVisible();
+  await page.getByRole('button', { name: 'History' }).click();
+  await expect(page.getByRole('region', { name: 'History of the schema' })).toContainText('Created table customers');
+
+  await detail.getByRole('button', { name: 'Drop', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Drop' }).click();
+  await expect(page.getByRole('heading', { name: 'No table yet' })).toBeVisible();
+});
+
+test('a schema of 2,000 tables stays usable', async ({ page, api }) => {
+  test.setTimeout(120_000);
+  const { id } = await api('POST', '/data', { name: `Store ${unique()}` });
+  const tables = Array.from({ length: 2_000 }, (_, index) => ({ name: `table_${index}`, columns: Array.from({ length: 10 }, (_, column) => ({ name: `c${column}`, type: 'INTEGER' })) }));
+  await api('POST', `/data/${id}/tables`, { tables });
+  const relationships = Array.from({ length: 1_500 }, (_, index) => ({ from: `table_${index + 1}.c1`, to: `table_${Math.floor(index / 3)}.c0`, type: 'many-to-one' }));
+  await api('PUT', `/data/${id}/schema`, { relationships });
+  await open(page, `#/data/${id}/schema`);
+  await expect(page.getByText('2,000 of 2,000 tables')).toBeVisible();
+  const picture = page.getByRole('region', { name: 'Picture of the tables' });
+  expect(await picture.locator('a').count()).toBeLessThan(150);
+  await picture.evaluate((element) => element.scrollTo(3_000, 4_000));
+  expect(await picture.locator('a').count()).toBeLessThan(150);
+  await page.getByRole('searchbox', { name: 'Search' }).fill('table_1999');
+  await expect(page.getByText('1 of 2,000 tables')).toBeVisible();
+  await page.getByRole('navigation', { name: 'Tables' }).getByRole('link').click();
+  await expect(page.getByRole('region', { name: 'Table table_1999' })).toBeVisible();
+});
+
+test('JSON keeps its digits, and CSV its texts', async ({ page, api }) => {
+  const id = await storeWith(api, [], [{ name: 'id', type: 'BIGINT' }, { name: 'code', type: 'STRING' }]);
+  await open(page, `#/data/${id}/import?table=orders`);
+  await choose(page, 'orders.ndjson', '{"id": 9007199254740993, "code": "a"}\n{"id": 2, "code": ""}\n');
+  await importButton(page).click();
+  await expect(page.getByText('Imported 2 rows into orders.')).toBeVisible();
+  await choose(page, 'orders.csv', 'id,code\n3,007\n4,\n5,""\n');
+  await importButton(page).click();
+  await expect(page.getByText('Imported 3 rows into orders.')).toBeVisible();
+  const { rows } = await api('POST', `/data/${id}/query`, { sql: 'SELECT id, code FROM orders ORDER BY id' });
+  expect(rows).toEqual([[2, ''], [3, '007'], [4, null], [5, ''], ['9007199254740993', 'a']]);
+});
+
+test('columns of a new table are proposed by the head of a file', async ({ page, api }) => {
+  const { id } = await api('POST', '/data', { name: `Store ${unique()}` });
+  await open(page, `#/data/${id}/import`);
+  await choose(page, 'my people.csv', 'zip,name,born,amount,seen\n007,"a ""q"", b",2020-01-02,1.50,2026-01-01T00:00:00Z\n010,,2021-02-03,2,2026-01-01\n');
+  await expect(page.getByLabel('Name of the new table')).toHaveValue('my_people');
+  for (const [place, name, type] of [[1, 'zip', 'STRING'], [2, 'name', 'STRING'], [3, 'born', 'DATE'], [4, 'amount', 'DECIMAL'], [5, 'seen', 'TIMESTAMP']] as const) {
+    const column = page.getByRole('group', { name: `Column ${place}` });
+    await expect(column.getByLabel('Column', { exact: true })).toHaveValue(name);
+    await expect(column.getByLabel('Type', { exact: true })).toHaveValue(type);
+  }
+  await importButton(page).click();
+  await expect(page.getByText('Imported 2 rows into my_people.')).toBeVisible();
 });
 
 test('a faulty file is refused whole, with its rows', async ({ page, api, allowErrors }) => {
   allowErrors(/4\d\d/);
-  const id = await storeWith(api, [], COLUMNS);
+  const id = await storeWith(api, []);
   await open(page, `#/data/${id}/import`);
-  const file = [{ id: 1, city: 'Lisbon', amount: 3 }, { id: 2, city: 'Kyoto', amount: 'twelve' }];
-  await page.locator('input[type=file]').setInputFiles({ name: 'mistake.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(file)) });
-  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await choose(page, 'orders.json', JSON.stringify([{ id: 1, city: 'Lisbon', amount: 3 }, { id: 2, city: 'Kyoto', amount: 'twelve' }]));
+  await importButton(page).click();
   await expect(page.getByRole('alert').getByRole('cell', { name: 'twelve', exact: true })).toBeVisible();
-  await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
-  await expect(page.getByText('The name must end in')).toBeVisible();
+  await choose(page, 'orders.csv', 'id,city,amount\n1,Lisbon,dozen\n');
+  await importButton(page).click();
+  await expect(page.getByRole('alert').getByRole('cell', { name: 'dozen', exact: true })).toBeVisible();
+  await choose(page, 'notes.txt', 'x');
+  await expect(page.getByText('The ending of the name does not tell the format.')).toBeVisible();
+  await page.getByLabel('Source').selectOption('s3');
+  await page.getByLabel('Address').fill('s3://elsewhere/orders.csv');
+  await importButton(page).click();
+  await expect(page.getByRole('alert')).toContainText('S3');
 });
 
-test('a CSV file is uploaded past the API, and imported as it is', async ({ page, api }) => {
+test('a large CSV file is uploaded past the API, and can be cancelled', async ({ page, api }) => {
   const id = await storeWith(api, [], [{ name: 'id', type: 'STRING' }, { name: 'note', type: 'STRING' }]);
-  await open(page, `#/data/${id}/import`);
+  await open(page, `#/data/${id}/import?table=orders`);
   const lines = Array.from({ length: 150_000 }, (_, index) => `00${index},"a, ""quoted"" note of some length"`);
-  await page.locator('input[type=file]').setInputFiles({ name: 'large.csv', mimeType: 'text/csv', buffer: Buffer.from(`id,note\n${lines.join('\n')}\n`) });
-  await page.getByRole('button', { name: 'Import', exact: true }).click();
-  await expect(page.getByText('150,000 rows are in orders.')).toBeVisible({ timeout: 50_000 });
+  await choose(page, 'large.csv', `id,note\n${lines.join('\n')}\n`);
+  await importButton(page).click();
+  await expect(page.getByText('Imported 150,000 rows into orders.')).toBeVisible({ timeout: 50_000 });
   const answer = await api('POST', `/data/${id}/query`, { sql: "SELECT note FROM orders WHERE id = '007'" });
   expect(answer.rows).toEqual([['a, "quoted" note of some length']]);
+  await page.route('**/uploads', () => undefined);
+  await importButton(page).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.getByText('Cancelled.')).toBeVisible();
+  await expect(importButton(page)).toBeEnabled();
 });
 
 test('two versions are compared, and the earlier one is restored', async ({ page, api }) => {
-  const id = await storeWith(api, ROWS, COLUMNS);
-  await api('POST', `/data/${id}/import`, { mode: 'replace', tables: { orders: { source: 'inline', data: ROWS.slice(0, 1) } } });
+  const id = await storeWith(api);
+  await api('POST', `/data/${id}/tables`, { tables: [{ name: 'later', columns: COLUMNS }] });
+  await api('PUT', `/data/${id}/tables/orders`, { add_columns: [{ name: 'note', type: 'STRING' }] });
+  await fill(api, id, 'orders', [{ id: 0, city: 'Porto', amount: 0 }, { id: 99, city: 'Quito', amount: 1 }], 'replace');
   await open(page, `#/data/${id}/versions`);
-  const rows = page.locator('tbody tr');
-  await rows.nth(1).getByRole('radio', { name: /from/ }).check();
-  await rows.nth(0).getByRole('radio', { name: /to/ }).check();
+  const list = page.getByRole('table').last().locator('tbody tr');
+  await list.nth(3).getByRole('radio', { name: /from/ }).check();
+  await list.nth(0).getByRole('radio', { name: /to/ }).check();
   const difference = page.getByRole('region', { name: 'Difference of the versions' });
-  await expect(difference.getByRole('row', { name: 'orders 20 1 -19' })).toBeVisible();
-  await rows.nth(1).getByRole('button', { name: 'Roll back' }).click();
+  await expect(difference.getByRole('row', { name: 'orders 20 2 -18 note STRING is new' })).toBeVisible();
+  await expect(difference.getByRole('row', { name: /^later new 0 0/ })).toBeVisible();
+  await difference.getByRole('button', { name: 'Compare rows of orders' }).click();
+  await expect(difference.getByText('1 added, 19 removed, 1 changed, by id.')).toBeVisible();
+  await list.nth(3).getByRole('button', { name: /^Roll back/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
-  await expect(page.getByText(/^Rolled back to/)).toBeVisible();
+  await expect(list.nth(0)).toContainText('Rolled back to');
   await page.getByRole('button', { name: 'Make a snapshot' }).click();
   await page.getByRole('dialog').getByLabel('Name').fill('good');
   await page.getByRole('dialog').getByRole('button', { name: 'Make it' }).click();
-  await expect(page.getByText('good', { exact: true })).toBeVisible();
+  await page.getByLabel('Snapshots alone').check();
+  await expect(list).toHaveCount(1);
+  await expect(list).toContainText('★ good');
 });
 
-test('a specification loads no address and runs no script', async ({ page, api, allowErrors }) => {
-  allowErrors(/nothing from another address|Content Security Policy/);
-  const id = await storeWith(api, ROWS, COLUMNS);
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
-  const dashboard = await api('POST', `/data/${id}/dashboards`, {
-    name: '<img src=x onerror=alert(1)>',
-    query: 'SELECT city, count(*) AS orders FROM orders GROUP BY city',
-    spec: {
-      mark: { type: 'image', width: 20, height: 20 },
-      encoding: {
-        x: { field: 'city', type: 'nominal' },
-        y: { field: 'orders', type: 'quantitative' },
-        url: { value: 'https://evil.example/pixel.png' },
-        href: { value: 'javascript:window.hit=1' },
-        tooltip: { value: '<img src=x onerror="window.hit=1">' },
-      },
-    },
-  });
-  await open(page, `#/data/${id}/dashboards/${dashboard.id}`);
-  await expect(page.getByRole('heading', { name: /onerror/ })).toBeVisible();
-  await page.waitForLoadState('networkidle');
-  expect(asked.filter((url) => url.includes('evil.example'))).toEqual([]);
-  expect(await page.evaluate(() => 'hit' in window)).toBe(false);
+test('an earlier version is queried', async ({ page, api }) => {
+  const id = await storeWith(api);
+  await fill(api, id, 'orders', [{ id: 1 }], 'replace');
+  await open(page, `#/data/${id}/versions`);
+  await page.getByRole('link', { name: /^Query the version/ }).first().click();
+  await ask(page, 'SELECT count(*) AS rows FROM orders');
+  await expect(page.getByRole('cell', { name: '20' })).toBeVisible();
+  await expect(page.getByText('of an earlier version')).toBeVisible();
 });
+
+test('a dashboard is changed, kept from overwriting, promoted and archived', async ({ page, api, allowErrors }) => {
+  allowErrors(/412|400/);
+  const id = await storeWith(api);
+  const spec = { mark: 'bar', encoding: { x: { field: 'city', type: 'nominal' }, y: { field: 'total', type: 'quantitative' } } };
+  const content = { query: 'SELECT city, sum(amount) AS total FROM orders WHERE id > {{least}} GROUP BY city', spec, queryParameters: { least: 3 } };
+  const dashboard = await api('POST', `/data/${id}/dashboards`, { name: 'Totals', ...content });
+  await open(page, `#/data/${id}/dashboards/${dashboard.id}`);
+  await expect(page.getByRole('img', { name: 'Chart of the dashboard Totals' }).locator('canvas')).toBeVisible();
+  await page.getByLabel('Value of least').fill('5');
+  await page.getByLabel('Message').fill('Fewer');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const versions = page.getByRole('region', { name: 'Versions of the dashboard' });
+  await expect(versions.getByRole('row', { name: /Fewer/ })).toContainText('current');
+  await expect(page.getByLabel('Value of least')).toHaveValue('5');
+
+  await api('PUT', `/data/${id}/dashboards/${dashboard.id}`, { description: 'By another one' });
+  await page.getByLabel('Name', { exact: true }).fill('Mine');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('button', { name: /Load the dashboard as it is now/ })).toBeVisible();
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('Mine');
+  await page.getByRole('button', { name: /Load the dashboard as it is now/ }).click();
+  await expect(page.getByLabel('Description')).toHaveValue('By another one');
+
+  await page.getByRole('button', { name: 'Make a snapshot' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill('kept');
+  await page.getByRole('dialog').getByRole('button', { name: 'Make it' }).click();
+  await expect(versions).toContainText('★ kept');
+  await versions.getByRole('button', { name: 'Promote version 1' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+  await expect(page.getByLabel('Value of least')).toHaveValue('3');
+  await page.getByLabel('Each change makes a version').uncheck();
+  await expect.poll(async () => (await api('GET', `/data/${id}/dashboards/${dashboard.id}`)).versioning_enabled).toBe(false);
+
+  await page.getByRole('button', { name: 'Archive' }).last().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Archive' }).click();
+  await expect(page.getByRole('heading', { name: 'No dashboard yet' })).toBeVisible();
+  await page.getByLabel('Status').selectOption('archived');
+  await expect(page.getByRole('link', { name: 'Totals' })).toBeVisible();
+});
+
+const HOSTILE: [string, Definition][] = [
+  ['an image of another address', { mark: { type: 'image', width: 20, height: 20, url: 'https://evil.example/a.png' }, encoding: { url: { value: 'https://evil.example/b.png' } } }],
+  ['a link and a tooltip with markup', { mark: 'bar', encoding: { href: { value: 'javascript:window.hit=1' }, tooltip: { value: '<img src=x onerror="window.hit=1">' } } }],
+  ['a look-up in another address', { mark: 'bar', transform: [{ lookup: 'city', from: { key: 'city', fields: ['x'], data: { url: 'https://evil.example/c.json' } } }] }],
+  ['data that it makes up without end', { mark: 'bar', transform: [{ calculate: 'length(sequence(0, 1e10))', as: 'made' }] }],
+  ['code in an expression', { mark: 'bar', transform: [{ calculate: "constructor.constructor('window.hit=1')()", as: 'made' }] }],
+  ['settings of the part that draws', { mark: 'bar', usermeta: { embedOptions: { patch: 'https://evil.example/d.json', actions: true, loader: {} } } }],
+  ['a picture without end', { mark: 'bar', width: 1e7, height: 1e7 }],
+  ['an input elsewhere in the page', { mark: 'bar', params: [{ name: 'p', value: 1, bind: { input: 'range', element: 'main' } }] }],
+];
+
+for (const [title, part] of HOSTILE) {
+  test(`a chart with ${title} does no harm`, async ({ page, api }) => {
+    const id = await storeWith(api);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    const { encoding, ...rest } = part;
+    const spec = { ...rest, encoding: { x: { field: 'city', type: 'nominal' }, y: { field: 'orders', type: 'quantitative' }, ...(encoding as object) } };
+    const query = 'SELECT city, count(*) AS orders FROM orders GROUP BY city';
+    const dashboard = await api('POST', `/data/${id}/dashboards`, { name: '<img src=x onerror=alert(1)>', query, spec });
+    await open(page, `#/data/${id}/dashboards/${dashboard.id}`);
+    await expect(page.getByRole('heading', { name: /onerror/ })).toBeVisible();
+    await expect(page.locator('.chart canvas').or(page.getByRole('alert'))).toBeVisible();
+    await page.waitForLoadState('networkidle');
+    expect(asked.filter((url) => url.includes('evil.example'))).toEqual([]);
+    expect(await page.evaluate(() => 'hit' in window)).toBe(false);
+    await expect(page.locator('main input[type=range]:not(.chart *)')).toHaveCount(0);
+    // The page still works.
+    await page.getByRole('link', { name: 'Schema', exact: true }).click();
+    await expect(page.getByRole('region', { name: 'Picture of the tables' })).toBeVisible();
+  });
+}

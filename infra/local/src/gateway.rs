@@ -12,13 +12,18 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::http::header::EXPECT;
 use axum::middleware::Next;
 use axum::response::Response;
+use embedded::files::LINKS_PATH;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Time limit of the body of an upload: the signed link goes to S3 when deployed, which has none.
+const UPLOAD: Duration = Duration::from_mins(15);
 
 /// Maximum number of bytes of a body that are discarded. Above this the connection is closed.
 const MAX_THROWN_AWAY_BYTES: usize = 64 * 1_024 * 1_024;
@@ -30,10 +35,12 @@ pub async fn read_to_end(State(limit): State<Duration>, request: Request, next: 
         return next.run(Request::from_parts(parts, body)).await;
     }
     let due = Instant::now() + limit;
+    let is_upload = parts.method == Method::PUT && parts.uri.path().starts_with(LINKS_PATH);
+    let late = if is_upload { Instant::now() + UPLOAD } else { due };
     let (back, mut given_back) = oneshot::channel();
     let lent = Body::new(Lent {
         body: Some(body),
-        late: Box::pin(sleep_until(due)),
+        late: Box::pin(sleep_until(late)),
         back: Some(back),
     });
     // A caller that sent `Expect` sends no body after the answer.

@@ -1,19 +1,20 @@
-//! `GET /objects/{bucket}/{key}`: returns an object in files to the holder of a link.
+//! `GET` and `PUT /objects/{bucket}/{key}`: returns an object in files to the holder of a link, or takes one.
 //!
 //! The link is the only credential, as with a presigned URL of S3: it names the object, its expiry and the
-//! file name, and is signed.
+//! file name, or the size of what is sent, and is signed.
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use bytes::BytesMut;
-use embedded::files::{FileObjects, LINKS_PATH};
-use futures::stream;
+use embedded::files::{FileObjects, LINKS_PATH, other_size};
+use futures::{StreamExt as _, stream};
+use platform::objects::UPLOAD_TYPE;
 use platform::{Error, ErrorKind, Result};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
@@ -23,7 +24,10 @@ const PIECE_BYTES: usize = 512 * 1_024;
 
 pub fn routes(files: FileObjects) -> Router {
     Router::new()
-        .route(&format!("{LINKS_PATH}/{{bucket}}/{{*key}}"), get(handler))
+        .route(
+            &format!("{LINKS_PATH}/{{bucket}}/{{*key}}"),
+            get(handler).put(receive),
+        )
         .with_state(files)
 }
 
@@ -50,6 +54,38 @@ async fn handler(
         (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ];
     Ok((headers, body(file)).into_response())
+}
+
+async fn receive(
+    State(files): State<FileObjects>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<()> {
+    let Path((bucket, key)) = path.map_err(|_| Error::forbidden("This link names no object."))?;
+    let mut upload = files.receive(&bucket, &key, &query.unwrap_or_default()).await?;
+    if headers
+        .get(CONTENT_TYPE)
+        .is_none_or(|given| given.as_bytes() != UPLOAD_TYPE.as_bytes())
+    {
+        return Err(Error::forbidden(format!(
+            "An upload has the header 'content-type: {UPLOAD_TYPE}'; send the headers that came with the link."
+        )));
+    }
+    let announced = headers.get(CONTENT_LENGTH).and_then(|given| given.to_str().ok());
+    if announced.is_some_and(|announced| announced != upload.bytes().to_string()) {
+        return Err(other_size(upload.bytes()));
+    }
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| {
+            let message = "The file did not arrive whole, or not within 15 minutes; send it again.";
+            Error::timeout(message).with_source(error)
+        })?;
+        upload.push(&piece).await?;
+    }
+    upload.finish().await
 }
 
 /// Answers as S3 does. A file name contains no quotation mark, because the header's name would end there.
@@ -80,7 +116,7 @@ mod tests {
     use platform::config::{CorsOrigins, EdgeConfig, Secret};
     use platform::http::edge;
     use platform::http::serve::normalized;
-    use platform::objects::Objects;
+    use platform::objects::{ObjectStore, Objects};
     use platform::{Clock, UtcTime};
     use reqwest::Client;
     use serde_json::Value;
@@ -91,6 +127,7 @@ mod tests {
     use crate::services::listen;
 
     struct World {
+        store: Arc<dyn ObjectStore>,
         objects: Objects,
         clock: Clock,
         client: Client,
@@ -112,8 +149,10 @@ mod tests {
                 Limits::internal(),
                 std::future::pending(),
             ));
+            let store: Arc<dyn ObjectStore> = Arc::new(files);
             Self {
-                objects: Objects::new(Arc::new(files), "data"),
+                objects: Objects::new(Arc::clone(&store), "data"),
+                store,
                 clock,
                 client: Client::builder().no_proxy().build().unwrap(),
                 _folder: folder,
@@ -171,6 +210,59 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_upload_link_writes_its_object() {
+        conformance::objects::uploads(&World::start().await.store).await;
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_ends_early_or_late_leaves_nothing() {
+        let world = World::start().await;
+        let link = world
+            .objects
+            .upload_link("a", Duration::from_secs(900), 10)
+            .await
+            .unwrap();
+        let put = |body: reqwest::Body| {
+            let request = world.client.put(&link.url).body(body);
+            request.header("content-type", UPLOAD_TYPE).send()
+        };
+        // In chunks, without a length before.
+        for (body, status) in [("123456789", 403), ("12345678901", 403), ("1234567890", 200)] {
+            let chunks = stream::iter([Ok::<_, std::io::Error>(body)]);
+            let answer = put(reqwest::Body::wrap_stream(chunks)).await.unwrap();
+            assert_eq!(answer.status(), status, "{body}");
+            assert_eq!(world.objects.exists("a").await.unwrap(), status == 200, "{body}");
+        }
+        world.objects.remove("a").await.unwrap();
+        world.clock.advance_ms(900_000);
+        let answer = put("1234567890".into()).await.unwrap();
+        assert_eq!(answer.status(), 403);
+        assert!(answer.text().await.unwrap().contains("has expired"));
+        assert_eq!(world.objects.list("").await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn a_browser_may_upload_from_another_origin() {
+        let world = World::start().await;
+        let link = world
+            .objects
+            .upload_link("a", Duration::from_secs(900), 1)
+            .await
+            .unwrap();
+        let preflight = world
+            .client
+            .request(reqwest::Method::OPTIONS, &link.url)
+            .header("origin", "https://console.example.com")
+            .header("access-control-request-method", "PUT")
+            .header("access-control-request-headers", "content-type");
+        let answer = preflight.send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["access-control-allow-origin"], "*");
+        let methods = answer.headers()["access-control-allow-methods"].to_str().unwrap();
+        assert!(methods.contains("PUT"), "{methods}");
+    }
+
+    #[tokio::test]
     async fn a_large_file_comes_whole() {
         let world = World::start().await;
         let bytes: Vec<u8> = (0..3_000_001_u32).map(|number| (number % 251) as u8).collect();
@@ -204,7 +296,8 @@ mod tests {
             );
         }
         assert_eq!(world.refusal(&link.replace("a/b?", "%FF?")).await.0, 404);
-        assert_eq!(world.client.put(&link).send().await.unwrap().status(), 405);
+        assert_eq!(world.client.put(&link).send().await.unwrap().status(), 403);
+        assert_eq!(world.client.post(&link).send().await.unwrap().status(), 405);
         assert_eq!(world.get(&link).await.status(), 200);
         world.clock.advance_ms(900_000);
         let (status, message) = world.refusal(&link).await;

@@ -58,6 +58,7 @@ const EXAMPLES: &str = r#"Examples:
   ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
   ops process secret set shop --value-file f    a secret that processes name; the value never stands on the command line
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
+  ops artifact list uploads/                    the files that were uploaded, each to remove with 'artifact remove'
   ops project shards 4                          spread a project's listings over more partitions of DynamoDB
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use platform::objects::{ListedObject, ObjectStore, Range};
+use platform::objects::{ListedObject, ObjectStore, Range, UploadLink};
 use platform::queue::BoxFuture;
 use platform::records::store::{Item, Page, Position, Query, RecordStore, Step};
 use platform::records::{Key, Written};
@@ -83,6 +83,16 @@ impl ObjectStore for Nowhere {
     }
 
     fn link<'a>(&'a self, _: &'a str, _: &'a str, _: Duration, _: &'a str) -> BoxFuture<'a, Result<String>> {
+        away()
+    }
+
+    fn upload_link<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Duration,
+        _: u64,
+    ) -> BoxFuture<'a, Result<UploadLink>> {
         away()
     }
 

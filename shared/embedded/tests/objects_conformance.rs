@@ -31,4 +31,7 @@ mod s3 {
     }
 
     conformance::objects_suite!(world);
+
+    // Over files, the runner that serves the links has this test.
+    conformance::objects_suite!(world: uploads);
 }

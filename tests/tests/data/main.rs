@@ -34,6 +34,7 @@ mod stores;
 mod tables;
 mod tpch;
 mod upkeep;
+mod uploads;
 mod values;
 mod versions;
 mod versions_model;

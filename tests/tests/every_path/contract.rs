@@ -59,6 +59,7 @@ const SEARCHES: &[&str] = &[
     "/query",
     "/query/batch",
     "/query/validate",
+    "/uploads",
     "/workflows/conversations",
     "/workflows/runs",
 ];

@@ -263,7 +263,7 @@ async fn every_example_is_answered_as_it_says() {
     story.tell("deletePrompt listAuditEvents").await;
 
     story
-        .tell("createDataStore createTables importRows getImport listDataStores getDataStore")
+        .tell("createDataStore createTables createUpload importRows getImport listDataStores getDataStore")
         .await;
     story
         .tell("listTables getTable queryDataStore queryDataStoreBatch validateQueries")

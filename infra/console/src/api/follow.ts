@@ -17,6 +17,8 @@ export type Update = Schemas['RunUpdate'];
 const LAST = new Set(['complete', 'terminated']);
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 8_000;
+/** A stream that is silent for longer has broken without a sign: the service says something each 15 s. */
+const MAX_SILENCE_MS = 40_000;
 
 export interface Follower {
   /** Called for each message, in order. */
@@ -50,7 +52,7 @@ export async function follow(
       if (response.ok && response.body !== null) {
         follower.live(true);
         pause = FIRST_PAUSE_MS;
-        const frames = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+        const frames = response.body.pipeThrough(heard()).pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
         const reader = frames.getReader();
         for (let frame = await reader.read(); !frame.done; frame = await reader.read()) {
           lastId = frame.value.id ?? lastId;
@@ -66,6 +68,23 @@ export async function follow(
     await sleep(pause, signal);
     pause = Math.min(pause * 2, MAX_PAUSE_MS);
   }
+}
+
+/** Passes bytes on, and fails when none come for too long. */
+function heard(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let timer: ReturnType<typeof setTimeout>;
+  const wait = (controller: TransformStreamDefaultController) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => controller.error(new Error('The stream is silent.')), MAX_SILENCE_MS);
+  };
+  return new TransformStream({
+    start: wait,
+    transform(bytes, controller) {
+      wait(controller);
+      controller.enqueue(bytes);
+    },
+    flush: () => clearTimeout(timer),
+  });
 }
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -31,13 +31,16 @@ export async function drawChart(
   const compiled = compile(sized as unknown as TopLevelSpec, { config: configOf(element, look) });
   // Without a loader that refuses, a specification with `url` of a look-up or an image would send requests.
   const loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse };
+  // The view takes the role and the name of its container away.
+  const place = document.createElement('div');
+  element.append(place);
   const runtime = parse(compiled.spec as never, undefined as never, { ast: true } as never);
-  const view = new View(runtime, { expr: expressionInterpreter, loader, renderer: 'canvas', container: element, hover: true } as never);
+  const view = new View(runtime, { expr: expressionInterpreter, loader, renderer: 'canvas', container: place, hover: true } as never);
   view.logLevel(0);
   await view.runAsync();
   return () => {
     view.finalize();
-    element.replaceChildren();
+    place.remove();
   };
 }
 

@@ -113,7 +113,8 @@ export function createEditor(host: HTMLElement, settings: Settings): Handle {
       ? EditorState.transactionFilter.of((transaction) => (transaction.newDoc.lines > 1 ? [] : transaction))
       : [lineNumbers(), EditorView.lineWrapping],
   ];
-  const view = new EditorView({ state: EditorState.create({ doc: settings.value, extensions }), parent: root, root });
+  const selection = { anchor: settings.value.length };
+  const view = new EditorView({ state: EditorState.create({ doc: settings.value, selection, extensions }), parent: root, root });
 
   let destroyed = false;
   function load(schema: Settings['schema']) {

@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 67] = files! {
+static FILES: [(&str, &str); 68] = files! {
     actOnWorkflowRun
     aggregateEvents
     alterTable
@@ -27,6 +27,7 @@ static FILES: [(&str, &str); 67] = files! {
     createStoreSnapshot
     createSubscription
     createTables
+    createUpload
     deleteChannel
     deletePrompt
     deleteSubscription

@@ -1,5 +1,6 @@
 //! Stores objects in S3.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
-use platform::objects::{ListedObject, ObjectStore, Range, too_large};
+use platform::objects::{ListedObject, ObjectStore, Range, UPLOAD_TYPE, UploadLink, too_large};
 use platform::queue::BoxFuture;
 use platform::{Error, Result, UtcTime};
 use tokio::io::{AsyncWriteExt as _, BufWriter};
@@ -182,6 +183,36 @@ impl ObjectStore for S3Objects {
                 .await
                 .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
             Ok(request.uri().to_owned())
+        })
+    }
+
+    fn upload_link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<UploadLink>> {
+        Box::pin(async move {
+            let request = self
+                .client
+                .put_object()
+                .bucket(bucket)
+                .key(key)
+                .content_length(bytes.try_into().map_err(Error::internal)?)
+                .content_type(UPLOAD_TYPE)
+                .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
+                .await
+                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+            // HTTP itself requires the length, and a browser lets no page set it.
+            let headers = request
+                .headers()
+                .filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
+                .map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+            Ok(UploadLink {
+                url: request.uri().to_owned(),
+                headers: headers.collect::<BTreeMap<_, _>>(),
+            })
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::Result;
-use platform::objects::{ListedObject, ObjectStore, Range};
+use platform::objects::{ListedObject, ObjectStore, Range, UploadLink};
 use platform::queue::BoxFuture;
 
 use super::{Faults, State, chance, lose, slowness, unavailable};
@@ -155,6 +155,17 @@ impl ObjectStore for FaultyObjects {
     ) -> BoxFuture<'a, Result<String>> {
         // Creating a link sends no request.
         self.store.link(bucket, key, lifetime, file_name)
+    }
+
+    fn upload_link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<UploadLink>> {
+        // Creating a link sends no request.
+        self.store.upload_link(bucket, key, lifetime, bytes)
     }
 
     fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {

@@ -1,6 +1,7 @@
 //! Tests adapters of [`ObjectStore`]: one function per topic, each with its own buckets, which must be empty.
 
 mod listings;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -8,9 +9,10 @@ use futures::future::join_all;
 use platform::objects::{ObjectStore, Objects};
 
 pub use listings::{folders, keys, listings};
+pub use uploads::uploads;
 
 /// Every bucket of the suite, for a store that must create them first.
-pub const BUCKETS: [&str; 13] = [
+pub const BUCKETS: [&str; 14] = [
     "put",
     "put-new",
     "races",
@@ -24,6 +26,7 @@ pub const BUCKETS: [&str; 13] = [
     "one",
     "two",
     "no-keys",
+    "uploads",
 ];
 
 fn bucket(store: &Arc<dyn ObjectStore>, name: &str) -> Objects {

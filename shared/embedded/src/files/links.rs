@@ -37,14 +37,11 @@ impl Links {
         file_name: &str,
     ) -> Result<String> {
         if matches!(key, "." | "..") {
-            return Err(Error::internal(
-                "there is no URL of an object whose whole key is dots",
-            ));
+            return Err(no_url());
         }
-        let lifetime_ms = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-        let expires = self.clock.now().plus_ms(lifetime_ms).as_seconds().to_string();
+        let expires = self.expiry(lifetime);
         let signature = self
-            .mac(bucket, key, &expires, file_name)?
+            .mac(&[bucket, key, &expires, file_name])?
             .finalize()
             .into_bytes();
         let query = Serializer::new(String::new())
@@ -52,8 +49,38 @@ impl Links {
             .append_pair("file_name", file_name)
             .append_pair("signature", &hex::encode(signature))
             .finish();
+        Ok(self.url(bucket, key, &query))
+    }
+
+    /// Returns a link that writes an object of exactly `bytes` bytes.
+    pub(super) fn upload_link(
+        &self,
+        bucket: &str,
+        key: &str,
+        lifetime: Duration,
+        bytes: u64,
+    ) -> Result<String> {
+        if matches!(key, "." | "..") {
+            return Err(no_url());
+        }
+        let (expires, bytes) = (self.expiry(lifetime), bytes.to_string());
+        let signature = self.upload_mac(bucket, key, &expires, &bytes)?.finalize();
+        let query = Serializer::new(String::new())
+            .append_pair("expires", &expires)
+            .append_pair("bytes", &bytes)
+            .append_pair("signature", &hex::encode(signature.into_bytes()))
+            .finish();
+        Ok(self.url(bucket, key, &query))
+    }
+
+    fn expiry(&self, lifetime: Duration) -> String {
+        let lifetime_ms = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+        self.clock.now().plus_ms(lifetime_ms).as_seconds().to_string()
+    }
+
+    fn url(&self, bucket: &str, key: &str, query: &str) -> String {
         let (bucket, key) = (url_part(bucket), url_path(key));
-        Ok(format!("{}{LINKS_PATH}/{bucket}/{key}?{query}", self.base_url))
+        format!("{}{LINKS_PATH}/{bucket}/{key}?{query}", self.base_url)
     }
 
     /// Verifies the query of a link, and returns the file name. 403 if its signature is invalid or it has
@@ -69,9 +96,32 @@ impl Links {
             }
         }
         let shown = hex::decode(signature).unwrap_or_default();
-        let mac = self.mac(bucket, key, &expires, &file_name)?;
+        let mac = self.mac(&[bucket, key, &expires, &file_name])?;
+        self.check(mac, &shown, &expires)?;
+        Ok(file_name)
+    }
+
+    /// Verifies the query of an upload link, and returns the size of the object. 403 if its signature is invalid
+    /// or it has expired.
+    pub fn verify_upload(&self, bucket: &str, key: &str, query: &str) -> Result<u64> {
+        let (mut expires, mut bytes, mut signature) = (String::new(), String::new(), String::new());
+        for (name, value) in parse(query.as_bytes()) {
+            match &*name {
+                "expires" => expires = value.into_owned(),
+                "bytes" => bytes = value.into_owned(),
+                "signature" => signature = value.into_owned(),
+                _ => {}
+            }
+        }
+        let shown = hex::decode(signature).unwrap_or_default();
+        let mac = self.upload_mac(bucket, key, &expires, &bytes)?;
+        self.check(mac, &shown, &expires)?;
+        bytes.parse().map_err(Error::internal)
+    }
+
+    fn check(&self, mac: Hmac<Sha256>, shown: &[u8], expires: &str) -> Result<()> {
         // Compares in constant time.
-        if mac.verify_slice(&shown).is_err() {
+        if mac.verify_slice(shown).is_err() {
             return Err(Error::forbidden(
                 "The signature of this link does not hold; ask for a new link, and follow it unchanged.",
             ));
@@ -82,19 +132,28 @@ impl Links {
         {
             return Err(Error::forbidden("This link has expired; ask for a new one."));
         }
-        Ok(file_name)
+        Ok(())
     }
 
-    fn mac(&self, bucket: &str, key: &str, expires: &str, file_name: &str) -> Result<Hmac<Sha256>> {
+    /// Has one part more than the signature of a link that reads, so that neither holds for the other.
+    fn upload_mac(&self, bucket: &str, key: &str, expires: &str, bytes: &str) -> Result<Hmac<Sha256>> {
+        self.mac(&["PUT", bucket, key, expires, bytes])
+    }
+
+    fn mac(&self, parts: &[&str]) -> Result<Hmac<Sha256>> {
         let secret = self.key.expose().as_bytes();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret).map_err(Error::internal)?;
-        for part in [bucket, key, expires, file_name] {
+        for part in parts {
             // With the length, so that bytes cannot move from one part to the next.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
         Ok(mac)
     }
+}
+
+fn no_url() -> Error {
+    Error::internal("there is no URL of an object whose whole key is dots")
 }
 
 /// Writes a key as the end of a URL's path. Clients resolve `.`, `..` and empty segments, so these are never
@@ -178,6 +237,31 @@ mod tests {
         }
         let others = Links::new("http://127.0.0.1:1", Secret::new("another"), clock);
         assert!(others.verify("data", "a/b", query).is_err());
+    }
+
+    #[test]
+    fn an_upload_link_holds_for_one_object_and_size_alone() {
+        let clock = Clock::manual("2026-01-02T00:00:00Z".parse().unwrap());
+        let links = links(&clock);
+        let link = links.upload_link("data", "a/b", LIFETIME, 12).unwrap();
+        let read = links.link("data", "a/b", LIFETIME, "12").unwrap();
+        let query = query(&link);
+        assert_eq!(links.verify_upload("data", "a/b", query).unwrap(), 12);
+        assert_eq!(links.verify("data", "a/b", query).unwrap_err().status(), 403);
+        for (bucket, key, query) in [
+            ("other", "a/b", query.to_owned()),
+            ("data", "a/c", query.to_owned()),
+            ("data", "a/b", query.replace("bytes=12", "bytes=13")),
+            ("data", "a/b", query.replace("expires=1", "expires=2")),
+            ("data", "a/b", read.split_once('?').unwrap().1.to_owned()),
+            ("data", "a/b", String::new()),
+        ] {
+            let refusal = links.verify_upload(bucket, key, &query).unwrap_err();
+            assert!(refusal.message().contains("signature"), "{bucket} {key} {query}");
+        }
+        clock.advance_ms(900_000);
+        let refusal = links.verify_upload("data", "a/b", query).unwrap_err();
+        assert!(refusal.message().contains("expired"), "{}", refusal.message());
     }
 
     #[test]

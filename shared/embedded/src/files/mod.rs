@@ -7,21 +7,26 @@ mod held;
 mod links;
 mod listing;
 mod names;
+mod uploads;
 mod writing;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use platform::objects::{ListedObject, MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range, too_large};
+use platform::objects::{
+    ListedObject, MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range, UPLOAD_TYPE, UploadLink, too_large,
+};
 use platform::queue::BoxFuture;
 use platform::{Error, Result};
 
 pub use held::HeldObjects;
 pub use links::{LINKS_PATH, Links};
 use listing::present;
+pub use uploads::{Upload, other_size};
 use writing::{Replace, Writer};
 
 /// Cheap to clone.
@@ -211,6 +216,23 @@ impl ObjectStore for FileObjects {
         })
     }
 
+    fn upload_link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<UploadLink>> {
+        Box::pin(async move {
+            check_size(bytes)?;
+            let links = self.links.as_ref().ok_or_else(without_links)?;
+            Ok(UploadLink {
+                url: links.upload_link(bucket, key, lifetime, bytes)?,
+                headers: BTreeMap::from([("content-type".to_owned(), UPLOAD_TYPE.to_owned())]),
+            })
+        })
+    }
+
     fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
         let (bucket, prefix) = (self.bucket(bucket), prefix.to_owned());
         Box::pin(blocking(move || listing::objects(&bucket, &prefix)))
@@ -234,15 +256,19 @@ impl ObjectStore for FileObjects {
 /// Runs file operations, which may wait for the disk, on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(Error::internal)?
-        .map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::InvalidFilename
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsADirectory => Error::internal(error),
-            _ => Error::unavailable(error),
-        })
+    done.map_err(Error::internal)?.map_err(unavailable)
+}
+
+/// Returns the error of a failed file operation: 503 where a retry may succeed.
+fn unavailable(error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::InvalidFilename
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory => Error::internal(error),
+        _ => Error::unavailable(error),
+    }
 }
 
 fn check_size(bytes: u64) -> Result<()> {

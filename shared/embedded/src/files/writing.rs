@@ -59,8 +59,18 @@ impl Writer {
         if replace == Replace::No && path.try_exists()? {
             return Ok(false);
         }
-        let mut draft = NamedTempFile::new_in(&self.drafts)?;
+        let mut draft = self.draft()?;
         fill(draft.as_file_mut())?;
+        self.keep(&draft, path, replace)
+    }
+
+    /// Returns a new incomplete file, which is removed unless it is kept.
+    pub fn draft(&self) -> io::Result<NamedTempFile> {
+        NamedTempFile::new_in(&self.drafts)
+    }
+
+    /// Moves a complete file to `path`; false if a file exists that must not be replaced.
+    pub fn keep(&self, draft: &NamedTempFile, path: &Path, replace: Replace) -> io::Result<bool> {
         draft.as_file().sync_all()?;
         let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
         for _ in 0..MAX_ATTEMPTS {

@@ -31,6 +31,7 @@ mod query;
 mod schema_history;
 mod steps;
 mod update_schema;
+mod upload;
 mod versions;
 
 use std::path::{Path, PathBuf};
@@ -61,6 +62,7 @@ pub use keys::{manifest_key, segment_key};
 pub use query::{Answered, Query};
 pub use schema_history::SchemaChange;
 pub use steps::Step;
+pub use upload::{MAX_UPLOAD_BYTES, Upload};
 pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
 const MIB: u64 = 1_024 * 1_024;

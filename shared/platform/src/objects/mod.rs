@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use store::{MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range};
+pub use store::{MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range, UPLOAD_TYPE, UploadLink};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,11 +23,12 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
             "'{shown}' is not the path of an artifact; write it as in out/sales.csv."
         )));
     }
-    Ok(format!(
-        "artifacts/{}/{}/{path}",
-        tenant.account(),
-        tenant.project()
-    ))
+    Ok(format!("{}{path}", artifact_folder(tenant)))
+}
+
+/// Returns the beginning of the keys of a project's artifacts.
+pub fn artifact_folder(tenant: &Tenant) -> String {
+    format!("artifacts/{}/{}/", tenant.account(), tenant.project())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +105,11 @@ impl Objects {
     /// Returns a URL that reads an object without credentials for `lifetime`, and saves it as `file_name`.
     pub async fn link(&self, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
         self.store.link(&self.bucket, key, lifetime, file_name).await
+    }
+
+    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within `lifetime`.
+    pub async fn upload_link(&self, key: &str, lifetime: Duration, bytes: u64) -> Result<UploadLink> {
+        self.store.upload_link(&self.bucket, key, lifetime, bytes).await
     }
 
     /// Lists the objects whose keys start with `prefix`, ordered by key.

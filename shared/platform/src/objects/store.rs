@@ -3,6 +3,7 @@
 //! It offers only what S3 offers: objects are written whole under keys of any UTF-8, and a written object is
 //! immediately visible to every reader. All adapters pass the same conformance suite.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,18 @@ pub struct Range {
     pub from: u64,
     /// Maximum length in bytes; the range is shorter where the object ends earlier.
     pub length: u64,
+}
+
+/// Content type of every upload. It is signed, so that no upload can be served as a page.
+pub const UPLOAD_TYPE: &str = "application/octet-stream";
+
+/// A request with which a client without credentials writes an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadLink {
+    /// Address to `PUT` the object to. Its signature covers the size and the headers.
+    pub url: String,
+    /// Headers that the client must send, beside the `content-length` that HTTP requires.
+    pub headers: BTreeMap<String, String>,
 }
 
 /// Stores objects, in S3 or files.
@@ -67,6 +80,16 @@ pub trait ObjectStore: Send + Sync {
         lifetime: Duration,
         file_name: &'a str,
     ) -> BoxFuture<'a, Result<String>>;
+
+    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within `lifetime`.
+    /// It may be repeated, and then replaces the object.
+    fn upload_link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<UploadLink>>;
 
     /// Lists the objects whose keys start with `prefix`, ordered by the bytes of their keys.
     fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>>;

@@ -111,6 +111,21 @@ function layersOf(parents: ReadonlyMap<Box, readonly Box[]>): Map<Box, number> {
     return most + 1;
   };
   for (const box of parents.keys()) layer(box);
+  return pulled(layers, parents);
+}
+
+/** Moves each table as near as possible to those that refer to it. */
+function pulled(layers: Map<Box, number>, parents: ReadonlyMap<Box, readonly Box[]>): Map<Box, number> {
+  const children = new Map<Box, Box[]>();
+  for (const [child, boxes] of parents) for (const parent of boxes) {
+    const known = children.get(parent);
+    if (known === undefined) children.set(parent, [child]);
+    else known.push(child);
+  }
+  for (const box of [...layers.keys()].sort((a, b) => (layers.get(b) ?? 0) - (layers.get(a) ?? 0))) {
+    const nearest = (children.get(box) ?? []).reduce((least, child) => Math.min(least, (layers.get(child) ?? 0) - 1), Infinity);
+    if (Number.isFinite(nearest)) layers.set(box, Math.max(layers.get(box) ?? 0, nearest));
+  }
   return layers;
 }
 

@@ -1,0 +1,104 @@
+/**
+ * A list that is loaded page by page. The first page is kept up to date; later ones are loaded on demand and kept.
+ *
+ * Create it during the initialisation of a component.
+ */
+
+import { untrack } from 'svelte';
+
+import { Resource } from '../../../api/resource.svelte';
+
+export interface Page<T> {
+  items: readonly T[];
+  /** Where the next page begins. */
+  next: string | undefined;
+}
+
+interface Options<T> {
+  load: (next: string | undefined, signal?: AbortSignal) => Promise<Page<T>>;
+  /** Changes with what is asked for; the list then begins anew. */
+  key: () => string;
+  /** In milliseconds. */
+  every: number;
+}
+
+export class Pages<T extends { id: string }> {
+  readonly first: Resource<Page<T>>;
+  #later = $state.raw<readonly T[]>([]);
+  /** Where the page after the last loaded one begins, once later pages are loaded. */
+  #next = $state.raw<string>();
+  #opened = $state(false);
+  loadingMore = $state(false);
+  moreError = $state.raw<unknown>();
+  readonly #load: Options<T>['load'];
+  readonly #key: () => string;
+
+  readonly items: readonly T[] = $derived.by(() => {
+    const first = this.first.data?.items ?? [];
+    const ids = new Set(first.map((item) => item.id));
+    return [...first, ...this.#later.filter((item) => !ids.has(item.id) && ids.add(item.id))];
+  });
+  readonly next = $derived.by(() => (this.#opened ? this.#next : this.first.data?.next));
+
+  constructor({ load, key, every }: Options<T>) {
+    this.#load = load;
+    this.#key = key;
+    this.first = new Resource(
+      async (signal) => {
+        void key();
+        const page = await load(undefined, signal);
+        this.#keepPushedOut(page);
+        return page;
+      },
+      { every: () => every },
+    );
+    $effect(() => {
+      void key();
+      untrack(() => this.#close());
+    });
+  }
+
+  /** Loads the next page. */
+  more = async (): Promise<void> => {
+    const { next } = this;
+    if (next === undefined || this.loadingMore) return;
+    const key = this.#key();
+    this.loadingMore = true;
+    this.moreError = undefined;
+    try {
+      const page = await this.#load(next);
+      if (this.#key() !== key) return;
+      this.#later = [...this.#later, ...page.items];
+      this.#next = page.next;
+      this.#opened = true;
+    } catch (error) {
+      this.moreError = error;
+    } finally {
+      this.loadingMore = false;
+    }
+  };
+
+  /** Begins with the first page again. */
+  reload = (): void => {
+    this.#close();
+    this.first.reload();
+  };
+
+  #close(): void {
+    this.#later = [];
+    this.#next = undefined;
+    this.#opened = false;
+    this.moreError = undefined;
+  }
+
+  /** New entries push others out of the first page, which then are in no page. */
+  #keepPushedOut(page: Page<T>): void {
+    if (!this.#opened) return;
+    const ids = new Set(page.items.map((item) => item.id));
+    const before = this.first.data?.items ?? [];
+    const out = before.filter((item) => !ids.has(item.id));
+    // Where the pages do not meet, entries between them are missing.
+    if (out.length === before.length) this.#close();
+    else this.#later = [...out, ...this.#later];
+  }
+}
