@@ -11,13 +11,20 @@ class Route {
   /** Decoded segments of the path. */
   readonly path = $derived(this.#url.pathname.split('/').filter(Boolean).map(decode));
   readonly query = $derived(this.#url.searchParams);
+  /** Asked before another address opens, while a view has unsaved input; false keeps the current one. */
+  guard: ((address: string) => boolean) | undefined;
 
   constructor() {
-    window.addEventListener('hashchange', () => (this.#hash = location.hash));
+    window.addEventListener('hashchange', () => {
+      if (location.hash === this.#hash) return;
+      if (this.guard?.(location.hash) === false) history.pushState(null, '', this.#hash);
+      else this.#hash = location.hash;
+    });
   }
 
   /** Opens a view. */
   go(address: string, { replace = false } = {}): void {
+    if (this.guard?.(address) === false) return;
     if (replace) history.replaceState(null, '', address);
     else history.pushState(null, '', address);
     this.#hash = location.hash;
