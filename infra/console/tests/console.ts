@@ -56,6 +56,8 @@ export function watch(page: Page): string[] {
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(`exception: ${error.message}`));
   page.on('console', (message) => {
+    // Chromium says so of each refused request, which tests cause on purpose.
+    if (message.text().startsWith('Failed to load resource')) return;
     if (message.type() === 'error') errors.push(`console: ${message.text()} ${message.location().url}`);
   });
   return errors;
