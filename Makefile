@@ -128,7 +128,7 @@ test-workflows: duckdb ## Test the workflow types, and store the histories of ne
 # ---------- check ----------
 
 .PHONY: test
-test: trim fmt lint unit check-console doc deny validate ## All of the checks that CI runs: those from here to `validate`
+test: trim fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
 
 # Before a large build, not after it: what it deletes is older than what the build needs.
 .PHONY: trim
