@@ -128,7 +128,7 @@ test-workflows: duckdb ## Test the workflow types, and store the histories of ne
 # ---------- check ----------
 
 .PHONY: test
-test: trim fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
+test: trim fmt lint unit check-console doc deny validate ## All of the checks that CI runs: those from here to `validate`
 
 # Before a large build, not after it: what it deletes is older than what the build needs.
 .PHONY: trim
@@ -158,16 +158,17 @@ unit: trim duckdb tools peers ## Unit tests and the black-box suite
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
 	@$(LOADER) if command -v cargo-nextest >/dev/null; then cargo nextest run $(LOCKED) --workspace $(ARGS); else cargo test $(LOCKED) --workspace --lib --bins --tests -- $(ARGS); fi
 
-# A path through each screen. The programs are those that `unit` built.
+# Checkouts share the debug programs, so both build their own first.
 .PHONY: check-console
-check-console: ## Types of the console, and a path through each of its screens in a browser
+check-console: duckdb ## Types of the console, and a path through each of its screens in a browser
 	@echo '== console'
 	@$(BUILD_CONSOLE) --modules; cd infra/console; npm run --silent check
+	@cargo build -q $(LOCKED) --workspace --bins
 	@$(MAKE) -s screens ARGS='--grep @smoke'
 
 .PHONY: test-console
 test-console: duckdb ## The console in a browser, whole (CHROMIUM=program ARGS="runs")
-	@cargo build -q $(LOCKED) -p local -p ops --bins
+	@cargo build -q $(LOCKED) --workspace --bins
 	@$(MAKE) -s screens ARGS='$(ARGS)'
 
 .PHONY: screens
