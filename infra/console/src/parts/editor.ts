@@ -84,6 +84,20 @@ const theme = EditorView.theme({
   '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
 });
 
+/**
+ * Replaces a selection by a text of several characters. Left to the browser, the text would keep the colours of what it
+ * replaces in a `style` attribute, which the policy of the page forbids.
+ */
+const replacement = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data } = event;
+    if (inputType !== 'insertText' || data === null || data.length < 2 || view.state.selection.main.empty) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    return true;
+  },
+});
+
 export function createEditor(host: HTMLElement, settings: Settings): Handle {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
   root.replaceChildren();
@@ -104,7 +118,7 @@ export function createEditor(host: HTMLElement, settings: Settings): Handle {
     autocompletion(settings.complete === undefined ? {} : { override: [settings.complete] }),
     keymap.of([...completionKeymap, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
     EditorView.contentAttributes.of({ 'aria-label': settings.label }),
-    EditorState.readOnly.of(settings.readonly),
+    settings.readonly ? EditorState.readOnly.of(true) : replacement,
     placeholder(settings.placeholder),
     EditorView.updateListener.of((update) => {
       if (update.docChanged && !silent) settings.change(update.state.doc.toString());
