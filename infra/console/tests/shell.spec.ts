@@ -86,3 +86,14 @@ test('the policy lets no text run as code', async ({ page, origin, allowErrors }
   });
   expect(ran).toBe(false);
 });
+
+test('a screen that is left does not read the address of the next one as its own', async ({ page, api }) => {
+  const { id } = await api('POST', '/prompts', { name: 'Addressed', role: 'user', content_type: 'text', content: 'x' });
+  await expect(page.getByRole('heading', { level: 1, name: 'Runs' })).toBeVisible();
+  for (let turn = 0; turn < 3; turn += 1) {
+    await open(page, `#/prompts/${id}`);
+    await expect(page.getByRole('heading', { level: 1, name: 'Addressed' })).toBeVisible();
+    await open(page, '#/runs');
+    await expect(page.getByRole('heading', { level: 1, name: 'Runs' })).toBeVisible();
+  }
+});
