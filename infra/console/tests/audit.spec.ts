@@ -202,7 +202,7 @@ test('an address with nonsense is no error', async ({ page }) => {
 
 test('a caller with audit:read alone sees usage and no trail', async ({ page }) => {
   const answer = { rows: [], from: '2026-11-01T00:00:00Z', to: '2026-11-02T00:00:00Z', truncated: false };
-  await page.route('**/api/v1/**', (route) => route.fulfill({ json: answer }));
+  await page.route('**/api/v1/audit-trail/**', (route) => route.fulfill({ json: answer }));
   await signInWith(page, ['audit:read']);
   await open(page, '#/audit');
   await expect(page.getByRole('heading', { name: 'Events by category' })).toBeVisible();

@@ -38,8 +38,8 @@ function fill(api: Api, ops: (...args: string[]) => Promise<string>): Promise<Fi
       views: [
         ['Runs', '#/runs'],
         [id, `#/runs/${id}/${runs[0].run_id}`],
-        ['Deliveries', '#/events'],
-        ['Subscriptions', '#/events/subscriptions'],
+        ['Events', '#/events'],
+        ['Events', '#/events/subscriptions'],
         ['Merged', `#/events/subscriptions/${subscription.id}`],
         ['GitHub', `#/events/channels/${channel.id}`],
         ['Data', '#/data'],
@@ -49,8 +49,8 @@ function fill(api: Api, ops: (...args: string[]) => Promise<string>): Promise<Fi
         [store.name, `#/data/${store.id}/versions`],
         ['Prompts', '#/prompts'],
         ['Greeting', `#/prompts/${prompt.id}`],
-        ['Audit trail', '#/audit'],
-        ['Usage', '#/audit/usage'],
+        ['Audit', '#/audit'],
+        ['Audit', '#/audit/usage'],
       ],
     };
   })();
