@@ -22,7 +22,8 @@ const runner = process.env['MILLRACE_URL'] ?? 'http://127.0.0.1:3000';
 
 export default defineConfig({
   plugins: [svelte(), roles()],
-  // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be absolute.
+  // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be
+  // absolute.
   base: './',
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `./console/${file}` : { relative: true }),

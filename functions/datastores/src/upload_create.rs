@@ -1,7 +1,7 @@
 //! `POST /data/{store_id}/uploads`: returns a link by which a client uploads a file for an import.
 //!
-//! A body of the API has at most a few megabytes, so the file goes to the object store itself. As with the link
-//! of a download there is no audit record: nothing changes before an import, which has one.
+//! A body of the API has at most a few megabytes, so the file goes to the object store itself. As with the
+//! link of a download there is no audit record: nothing changes before an import, which has one.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `POST /prompts/render`: renders a content with data, without storing it, so that an author sees what an agent
-//! would send.
+//! `POST /prompts/render`: renders a content with data, without storing it, so that an author sees what an
+//! agent would send.
 
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;

@@ -1,5 +1,5 @@
-//! `POST /events/subscriptions/test`: tells whether a filter matches a sample event, without a subscription and
-//! without a delivery.
+//! `POST /events/subscriptions/test`: tells whether a filter matches a sample event, without a subscription
+//! and without a delivery.
 
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;

@@ -8,7 +8,10 @@ import { Runner } from './runner';
 export type Api = <T = any>(method: string, path: string, body?: unknown) => Promise<T>;
 
 interface Fixtures {
-  /** Signed in as the developer; an error in the page fails the test, except those that `allowErrors` takes out. */
+  /**
+   * Signed in as the developer; an error in the page fails the test, except those that `allowErrors` takes
+   * out.
+   */
   page: Page;
   api: Api;
   ops: Runner['ops'];

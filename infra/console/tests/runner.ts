@@ -1,7 +1,7 @@
 /** Starts runners of the whole service, on a port and over a data directory of their own. */
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,16 +98,6 @@ export class Runner {
   /** Returns an access token; the developer's without arguments. */
   token(...args: string[]): Promise<string> {
     return this.ops('token', ...args);
-  }
-
-  /** The end of the log. */
-  get log(): string {
-    return this.#log;
-  }
-
-  /** Reads a file of the data directory. */
-  read(path: string): Promise<Buffer> {
-    return readFile(join(this.folder, 'data', path));
   }
 }
 

@@ -20,7 +20,6 @@ use serde_json::json;
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::server::Connection;
 
-/// Gives tokens to the page.
 #[derive(Clone)]
 struct Tokens {
     issuer: Arc<Issuer>,

@@ -212,8 +212,8 @@ impl WhyNot {
     }
 }
 
-/// Returns why a filter excludes an event, in the sentence of [`SubscriptionSet::explain`]; None where all of it
-/// but the semantic condition, which is not evaluated, is met.
+/// Returns why a filter excludes an event, in the sentence of [`SubscriptionSet::explain`]; None where all of
+/// it but the semantic condition, which is not evaluated, is met.
 pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Option<String>> {
     let condition = filter.condition.as_ref().map(Condition::compile).transpose()?;
     let mut refusal = filter.refuses(envelope).map(WhyNot::Filter);

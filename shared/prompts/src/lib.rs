@@ -2,8 +2,8 @@
 //!
 //! The check uses third-party parsers, whose time and stack are unlimited, so it runs in a child process.
 //! Rendering runs in the caller's thread: it parses in linear time, and counts its work on the data against
-//! [`limits`]. A child process would take a hundred times as long to answer, without a stricter limit. A content
-//! that is not stored was never checked, so [`render_once`] does both in a child.
+//! [`limits`]. A child process would take a hundred times as long to answer, without a stricter limit. A
+//! content that is not stored was never checked, so [`render_once`] does both in a child.
 
 mod cache;
 mod check;

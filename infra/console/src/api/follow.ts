@@ -1,8 +1,8 @@
 /**
  * Follows the update stream of a run.
  *
- * Uses `fetch` instead of `EventSource`, which cannot send the token in a header. A broken stream resumes after the
- * last message that arrived, so that no message is missing or repeated.
+ * Uses `fetch` instead of `EventSource`, which cannot send the token in a header. A broken stream resumes
+ * after the last message that arrived, so that no message is missing or repeated.
  */
 
 import { EventSourceParserStream } from 'eventsource-parser/stream';
@@ -28,8 +28,8 @@ export interface Follower {
 }
 
 /**
- * Follows until the run ends or `signal` aborts. `since` is a time in milliseconds; 0 begins with the first message.
- * Throws {@link ApiError} if the service refuses.
+ * Follows until the run ends or `signal` aborts. `since` is a time in milliseconds; 0 begins with the first
+ * message. Throws {@link ApiError} if the service refuses.
  */
 export async function follow(
   run: { workflow_id: string; run_id: string },

@@ -1,8 +1,8 @@
 /**
  * Loads what a view shows, again when its inputs change, and keeps the previous data on the screen meanwhile.
  *
- * Create it during the initialisation of a component. `load` may read state: a change of what it reads before its
- * first `await` loads again. A later load aborts an earlier one.
+ * Create it during the initialisation of a component. `load` may read state: a change of what it reads before
+ * its first `await` loads again. A later load aborts an earlier one.
  */
 
 import { untrack } from 'svelte';
@@ -60,7 +60,6 @@ export class Resource<T> {
     });
   }
 
-  /** Loads once more. */
   reload = (): void => {
     this.#wanted += 1;
   };

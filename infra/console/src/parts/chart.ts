@@ -1,6 +1,6 @@
 /**
- * Draws with Vega-Lite. Expressions of a specification are interpreted, because the policy of the page forbids code
- * from text, and nothing is loaded from an address that a specification names.
+ * Draws with Vega-Lite. Expressions of a specification are interpreted, because the policy of the page
+ * forbids code from text, and nothing is loaded from an address that a specification names.
  */
 
 import { expressionInterpreter } from 'vega-interpreter';

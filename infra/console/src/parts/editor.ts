@@ -1,8 +1,8 @@
 /**
  * Builds CodeMirror editors.
  *
- * Each stands in a shadow root. There, CodeMirror adopts constructed style sheets; in the document it would add `style`
- * elements, which the policy of the page forbids.
+ * Each stands in a shadow root. There, CodeMirror adopts constructed style sheets; in the document it would
+ * add `style` elements, which the policy of the page forbids.
  */
 
 import {
@@ -85,8 +85,8 @@ const theme = EditorView.theme({
 });
 
 /**
- * Replaces a selection by a text of several characters. Left to the browser, the text would keep the colours of what it
- * replaces in a `style` attribute, which the policy of the page forbids.
+ * Replaces a selection by a text of several characters. Left to the browser, the text would keep the colours
+ * of what it replaces in a `style` attribute, which the policy of the page forbids.
  */
 const replacement = EditorView.domEventHandlers({
   beforeinput(event, view) {

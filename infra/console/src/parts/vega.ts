@@ -1,6 +1,6 @@
 /**
- * The parts of Vega that Vega-Lite compiles to. The package `vega` adds force layouts, hierarchies, label placement,
- * word clouds and cross filters, which no Vega-Lite chart uses: a tenth of the size.
+ * The parts of Vega that Vega-Lite compiles to. The package `vega` adds force layouts, hierarchies, label
+ * placement, word clouds and cross filters, which no Vega-Lite chart uses: a tenth of the size.
  */
 
 import { transforms } from 'vega-dataflow';

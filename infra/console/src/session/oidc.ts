@@ -1,10 +1,11 @@
 /**
  * Signs in at an OpenID provider by the authorization code flow with PKCE.
  *
- * The library is loaded only when it is used. What survives the way to the provider and back is the code verifier and
- * the state, which are of no use without the code.
+ * The library is loaded only when it is used. What survives the way to the provider and back is the code
+ * verifier and the state, which are of no use without the code.
  */
 
+import { route } from '../shell/route.svelte';
 import type { Config } from './config';
 
 const PENDING = 'millrace.oidc';
@@ -61,7 +62,8 @@ export async function finishSignIn(): Promise<string | undefined> {
   const pending = JSON.parse(stored) as Pending;
   const current = new URL(location.href);
   // The code leaves the address before anything else is loaded.
-  history.replaceState(null, '', location.pathname + pending.hash);
+  history.replaceState(null, '', location.pathname);
+  route.go(pending.hash || '#/', { replace: true });
   const oauth = await import('oauth4webapi');
   const server = await discover(oauth, pending.issuer);
   const client = { client_id: pending.client_id };

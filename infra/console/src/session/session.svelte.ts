@@ -1,8 +1,8 @@
 /**
  * Holds the access token: in memory alone, so that no other page, extension storage or disk has it.
  *
- * A reload loses the token. The way of the last sign-in is remembered, which is no secret, and repeated where it needs
- * no input.
+ * A reload loses the token. The way of the last sign-in is remembered, which is no secret, and repeated where
+ * it needs no input.
  */
 
 import { BASE } from '../api/base';
@@ -87,6 +87,9 @@ class Session {
   }
 
   #accept(token: string, way?: Way): void {
+    if (principalOf(token) === undefined) {
+      throw new Error('The identity provider gave an access token without an account: it lacks the claim account_id.');
+    }
     if (way !== undefined) sessionStorage.setItem(WAY, way);
     this.notice = undefined;
     this.token = token;

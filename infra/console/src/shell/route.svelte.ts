@@ -1,8 +1,8 @@
 /**
  * Keeps the view in the address: `#/runs/<workflow>/<run>?tab=timeline`.
  *
- * The part after `#` never reaches the service, so that the console works behind every stage and base path, and no
- * address of it appears in a log.
+ * The part after `#` never reaches the service, so that the console works behind every stage and base path,
+ * and no address of it appears in a log.
  */
 
 class Route {
@@ -22,7 +22,6 @@ class Route {
     });
   }
 
-  /** Opens a view. */
   go(address: string, { replace = false } = {}): void {
     if (this.guard?.(address) === false) return;
     if (replace) history.replaceState(null, '', address);

@@ -1,5 +1,5 @@
-//! Tests upload links. No part of [`objects_suite!`](crate::objects_suite), because a store of files has links
-//! only where a runner serves them.
+//! Tests upload links. No part of [`objects_suite!`](crate::objects_suite), because a store of files has
+//! links only where a runner serves them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -101,8 +101,8 @@ impl Links {
         Ok(file_name)
     }
 
-    /// Verifies the query of an upload link, and returns the size of the object. 403 if its signature is invalid
-    /// or it has expired.
+    /// Verifies the query of an upload link, and returns the size of the object. 403 if its signature is
+    /// invalid or it has expired.
     pub fn verify_upload(&self, bucket: &str, key: &str, query: &str) -> Result<u64> {
         let (mut expires, mut bytes, mut signature) = (String::new(), String::new(), String::new());
         for (name, value) in parse(query.as_bytes()) {

@@ -16,8 +16,8 @@ pub struct Upload {
 }
 
 impl DataStores {
-    /// Returns a link that writes a file of this name and size, valid for [`LINK_LIFETIME`]. The file has a folder
-    /// of its own. Fails with 404 if the store is missing or archived.
+    /// Returns a link that writes a file of this name and size, valid for [`LINK_LIFETIME`]. The file has a
+    /// folder of its own. Fails with 404 if the store is missing or archived.
     pub async fn upload(
         &self,
         tenant: &Tenant,

@@ -107,7 +107,8 @@ impl Objects {
         self.store.link(&self.bucket, key, lifetime, file_name).await
     }
 
-    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within `lifetime`.
+    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within
+    /// `lifetime`.
     pub async fn upload_link(&self, key: &str, lifetime: Duration, bytes: u64) -> Result<UploadLink> {
         self.store.upload_link(&self.bucket, key, lifetime, bytes).await
     }

@@ -81,8 +81,8 @@ pub trait ObjectStore: Send + Sync {
         file_name: &'a str,
     ) -> BoxFuture<'a, Result<String>>;
 
-    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within `lifetime`.
-    /// It may be repeated, and then replaces the object.
+    /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within
+    /// `lifetime`. It may be repeated, and then replaces the object.
     fn upload_link<'a>(
         &'a self,
         bucket: &'a str,

@@ -1,8 +1,8 @@
 /**
  * A list that is read page by page: the first page is live, further ones follow on demand.
  *
- * Create it during the initialisation of a component. A change of what `read` reads before its first `await` begins
- * anew.
+ * Create it during the initialisation of a component. A change of what `read` reads before its first `await`
+ * begins anew.
  */
 
 import { Resource, type Options } from '../../api/resource.svelte';

@@ -31,8 +31,9 @@ function points({ rows }: Schemas['Aggregation'], metric: string, series: string
 const byTime = ({ resolution }: Range) => [{ dimension: 'time', resolution }];
 
 /**
- * Counts the events of each period by category. Each category is a request of its own, because only an answer that is
- * grouped by time alone has the empty periods, and because all of them together may exceed the rows of one.
+ * Counts the events of each period by category. Each category is a request of its own, because only an answer
+ * that is grouped by time alone has the empty periods, and because all of them together may exceed the rows
+ * of one.
  */
 export async function eventsByCategory(range: Range, signal: AbortSignal): Promise<Point[]> {
   const metrics = [{ id: 'events', operation: 'count' as const }];

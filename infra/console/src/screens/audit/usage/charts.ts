@@ -1,4 +1,7 @@
-/** Vega-Lite specifications. Fields have fixed names, so that no text of the API becomes part of an expression. */
+/**
+ * Vega-Lite specifications. Fields have fixed names, so that no text of the API becomes part of an
+ * expression.
+ */
 
 import type { Resolution } from './range';
 

@@ -1,6 +1,6 @@
 /**
- * Takes out of a chart what could reach beyond it or take the page down. Anyone who may write to the data store can
- * write a chart; those who look at it trust it less.
+ * Takes out of a chart what could reach beyond it or take the page down. Anyone who may write to the data
+ * store can write a chart; those who look at it trust it less.
  */
 
 import { MAX_PLACES } from '../query/chart';
@@ -29,7 +29,10 @@ const LIMITS: Record<string, number> = {
 /** Functions of expressions that can take without limit. */
 const ENDLESS = /\b(sequence|regexp|pad|repeat)\s*\(/;
 
-/** Returns the chart without them, and the names of what was left out. Throws where a chart cannot be drawn at all. */
+/**
+ * Returns the chart without them, and the names of what was left out. Throws where a chart cannot be drawn at
+ * all.
+ */
 export function harmless(spec: Spec): { spec: Spec; left: string[] } {
   const left = new Set<string>();
   const clean = (value: unknown, key: string, depth: number): unknown => {

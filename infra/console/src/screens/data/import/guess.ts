@@ -1,4 +1,7 @@
-/** Columns of a new table, by the first rows of a file. The user corrects them; the import itself guesses nothing. */
+/**
+ * Columns of a new table, by the first rows of a file. The user corrects them; the import itself guesses
+ * nothing.
+ */
 
 import { blank, type ColumnDraft, type TypeName } from '../schema/columns';
 

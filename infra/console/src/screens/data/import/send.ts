@@ -1,8 +1,9 @@
 /**
  * Sends a file to a data store.
  *
- * A small file of JSON goes into the request, as its text: a parsed number would lose digits beyond 2^53. CSV is always
- * uploaded and read by the service, which alone knows that `007` stays a text and that an empty field is null.
+ * A small file of JSON goes into the request, as its text: a parsed number would lose digits beyond 2^53. CSV
+ * is always uploaded and read by the service, which alone knows that `007` stays a text and that an empty
+ * field is null.
  */
 
 import { answer, client, type Schemas } from '../../../api/client';

@@ -88,7 +88,10 @@ export function specOf(result: Result, { x, y, colour, mark }: Choice): Record<s
   };
 }
 
-/** Returns the rows whose text along x is among the first {@link MAX_PLACES}; more can be neither drawn nor read. */
+/**
+ * Returns the rows whose text along x is among the first {@link MAX_PLACES}; more can be neither drawn nor
+ * read.
+ */
 export function readable(result: Result, { x }: Choice): { rows: Result['rows']; left: number } {
   if (fieldsOf(result).find((field) => field.name === x)?.scale !== 'nominal') return { rows: result.rows, left: 0 };
   const places = new Set([...valuesOf(result, x)].slice(0, MAX_PLACES));

@@ -1,4 +1,7 @@
-/** What the user wrote in the query view of a data store, and the last answer: both outlive a look at another view. */
+/**
+ * What the user wrote in the query view of a data store, and the last answer: both outlive a look at another
+ * view.
+ */
 
 import { parameterOf, type Parameters } from './parameters';
 import type { Result } from './result';

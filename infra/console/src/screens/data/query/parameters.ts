@@ -60,7 +60,10 @@ export function valueOf({ kind, text }: Parameter): unknown {
   return text;
 }
 
-/** A line is JSON where it is a number that keeps its digits, a boolean, null or a quoted text; otherwise a text. */
+/**
+ * A line is JSON where it is a number that keeps its digits, a boolean, null or a quoted text; otherwise a
+ * text.
+ */
 function element(line: string): unknown {
   try {
     const value: unknown = JSON.parse(line);

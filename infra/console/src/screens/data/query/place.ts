@@ -22,7 +22,10 @@ function unitsOf(line: string, characters: number): number {
   return [...line].slice(0, characters).join('').length;
 }
 
-/** The service counts a wide character twice, so the name that its message quotes is looked for around the place. */
+/**
+ * The service counts a wide character twice, so the name that its message quotes is looked for around the
+ * place.
+ */
 function nearest(line: string, message: string, at: number): number {
   const name = /["']([^"']+)["']/.exec(message)?.[1]?.replace(/^.*\./, '');
   if (name === undefined || line.startsWith(name, at)) return at;

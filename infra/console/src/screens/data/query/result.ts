@@ -50,7 +50,10 @@ function distinct(columns: readonly string[]): string[] {
   });
 }
 
-/** Row objects for a chart. DECIMAL and large integers arrive as text, so that no digit is lost; a chart needs numbers. */
+/**
+ * Row objects for a chart. DECIMAL and large integers arrive as text, so that no digit is lost; a chart needs
+ * numbers.
+ */
 export function recordsOf({ columns, column_types, rows }: Result): Record<string, unknown>[] {
   const numeric = columns.map((_, index) => isNumber(column_types[index] ?? ''));
   return rows.map((row) =>

@@ -95,7 +95,10 @@ export function picture(tables: readonly Table[], relationships: readonly Relati
   };
 }
 
-/** Number of tables on the longest way to one that refers to none. A reference that closes a circle does not count. */
+/**
+ * Number of tables on the longest way to one that refers to none. A reference that closes a circle does not
+ * count.
+ */
 function layersOf(parents: ReadonlyMap<Box, readonly Box[]>): Map<Box, number> {
   const layers = new Map<Box, number>();
   const open = new Set<Box>();

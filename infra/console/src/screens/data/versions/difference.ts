@@ -78,7 +78,10 @@ async function tablesOf(store: string, version: string, names: readonly string[]
   return states;
 }
 
-/** Asks for tables together; a table that the version does not have is left out, and the others are asked again. */
+/**
+ * Asks for tables together; a table that the version does not have is left out, and the others are asked
+ * again.
+ */
 async function readTables(store: string, version: string, names: readonly string[], states: Map<string, TableState>, signal: AbortSignal): Promise<void> {
   let present = names;
   while (present.length > 0) {

@@ -1,5 +1,6 @@
 /**
- * Finds the envelope of an event. No operation reads an event, but a run that a delivery started has it in its input.
+ * Finds the envelope of an event. No operation reads an event, but a run that a delivery started has it in
+ * its input.
  */
 
 import { answer, client } from '../../../api/client';

@@ -1,6 +1,6 @@
 /**
- * Checks the signature of a received webhook, as docs/webhooks.md says, with the browser's own cryptography. Nothing
- * leaves the page.
+ * Checks the signature of a received webhook, as docs/webhooks.md says, with the browser's own cryptography.
+ * Nothing leaves the page.
  */
 
 export interface Received {

@@ -1,5 +1,6 @@
 /**
- * A list that is loaded page by page. The first page is kept up to date; later ones are loaded on demand and kept.
+ * A list that is loaded page by page. The first page is kept up to date; later ones are loaded on demand and
+ * kept.
  *
  * Create it during the initialisation of a component.
  */

@@ -1,6 +1,6 @@
 /**
- * Keeps the versions that this page has read or saved, because the API answers the content of the current one alone.
- * A reload forgets them.
+ * Keeps the versions that this page has read or saved, because the API answers the content of the current one
+ * alone. A reload forgets them.
  */
 
 import { SvelteMap } from 'svelte/reactivity';

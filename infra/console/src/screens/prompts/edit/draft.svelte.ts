@@ -64,8 +64,8 @@ export class Draft {
   }
 
   /**
-   * Saves the fields that were changed, if the current version is the one of `read`. Fields that only another author
-   * changed stay as that author left them.
+   * Saves the fields that were changed, if the current version is the one of `read`. Fields that only another
+   * author changed stay as that author left them.
    */
   async save(read: Read = this.base): Promise<void> {
     const sent = $state.snapshot(this.input);

@@ -26,7 +26,10 @@ export function jsonMarks(text: string, message: string): Mark[] {
   return [{ from: Math.max(0, Math.min(from, text.length - 1)), to: Math.min(from + 1, text.length), message }];
 }
 
-/** Line and column begin with 1; a column counts characters, of which an emoji is one. Without it the line is meant. */
+/**
+ * Line and column begin with 1; a column counts characters, of which an emoji is one. Without it the line is
+ * meant.
+ */
 function at(text: string, line: number, column: number | undefined, message: string): Mark {
   let start = 0;
   for (let number = 1; number < line; number += 1) {

@@ -13,8 +13,8 @@ export interface Facets {
 }
 
 /**
- * Counts each facet over the templates that the other filters take, so that another value of a chosen facet stays
- * within reach: one request for the facets without a filter, and one for each that has one.
+ * Counts each facet over the templates that the other filters take, so that another value of a chosen facet
+ * stays within reach: one request for the facets without a filter, and one for each that has one.
  */
 export async function countFacets(query: PromptQuery, signal: AbortSignal): Promise<Facets> {
   const filtered = FACETS.filter((facet) => isFiltered(query, facet));

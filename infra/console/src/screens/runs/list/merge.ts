@@ -11,8 +11,9 @@ export function byStart(a: Run, b: Run): number {
 }
 
 /**
- * Puts the newest runs in front of those that are known. `head` is complete down to its last run, or altogether if
- * `whole`: what it lacks there is left out. Returns nothing if runs may be missing between the two.
+ * Puts the newest runs in front of those that are known. `head` is complete down to its last run, or
+ * altogether if `whole`: what it lacks there is left out. Returns nothing if runs may be missing between the
+ * two.
  */
 export function withHead(known: readonly Run[], head: readonly Run[], whole: boolean): Run[] | undefined {
   if (whole) return [...head];

@@ -1,8 +1,8 @@
 /**
  * One run, as it changes: its detail, its history and its update messages.
  *
- * The history is read as events, of which each request takes those after the last known one. The format `tasks` has no
- * pages, and would come whole each time.
+ * The history is read as events, of which each request takes those after the last known one. The format
+ * `tasks` has no pages, and would come whole each time.
  */
 
 import { answer, client, type Schemas } from '../../../api/client';

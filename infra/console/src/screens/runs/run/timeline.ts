@@ -129,7 +129,10 @@ export interface Shown {
   failure: Schemas['RunFailure'] | undefined;
 }
 
-/** Returns how an item stands: events of an attempt come with its end, so that an open one is told by what is pending. */
+/**
+ * Returns how an item stands: events of an attempt come with its end, so that an open one is told by what is
+ * pending.
+ */
 export function standing(item: Item, pending: PendingActivity | undefined, closedAt: number | undefined, now: number): Shown {
   const done = { attempts: item.attempts, from: item.scheduled, started: item.started, failure: item.error ?? item.lastFailure };
   if (item.completed !== undefined) return { ...done, status: item.status, to: Math.max(item.completed, item.scheduled), open: false };
