@@ -119,11 +119,11 @@ test('a long list is read page by page', async ({ page }) => {
   });
   await open(page, '#/prompts?name=x');
   await expect(page.getByRole('link', { name: '0-99' })).toBeVisible();
-  await page.getByRole('button', { name: 'Load more' }).click();
+  await page.getByRole('button', { name: 'Show more' }).click();
   await expect(page.getByRole('link', { name: '1-99' })).toBeVisible();
-  await page.getByRole('button', { name: 'Load more' }).click();
+  await page.getByRole('button', { name: 'Show more' }).click();
   await expect(page.getByRole('link', { name: '2-99' })).toBeVisible();
-  await expect(page.getByRole('button', { name: 'Load more' })).toBeHidden();
+  await expect(page.getByRole('button', { name: 'Show more' })).toBeHidden();
   expect(new Set(asked)).toEqual(new Set(['0', '1', '2']));
 });
 

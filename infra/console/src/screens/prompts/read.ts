@@ -1,7 +1,7 @@
 /** Reads prompt templates. */
 
 import { answer, answered, client, type Schemas } from '../../api/client';
-import type { Page } from './pages.svelte';
+import { pageOf, readPage, type Page } from '../../api/pages.svelte';
 
 export type Prompt = Schemas['PromptTemplate'];
 export type PromptVersion = Schemas['PromptVersionItem'];
@@ -11,8 +11,6 @@ export interface Read {
   prompt: Prompt;
   etag: string;
 }
-
-const PAGE_SIZE = 50;
 
 export async function readPrompt(id: string, signal?: AbortSignal): Promise<Read> {
   const { data, response } = await answered(
@@ -24,13 +22,6 @@ export async function readPrompt(id: string, signal?: AbortSignal): Promise<Read
 export function withTag(prompt: Prompt, response: Response): Read {
   return { prompt, etag: response.headers.get('etag') ?? `"${prompt.version}"` };
 }
-
-export async function readPage<T>(sent: Parameters<typeof answered<T[]>>[0]): Promise<Page<T>> {
-  const { data, response } = await answered(sent);
-  return { entries: data, next: response.headers.get('x-next-page-token') ?? undefined };
-}
-
-export const pageOf = (token: string | undefined) => ({ page_size: PAGE_SIZE, ...(token && { next_page_token: token }) });
 
 export function readVersions(id: string, token: string | undefined, signal?: AbortSignal): Promise<Page<PromptVersion>> {
   return readPage(

@@ -7,7 +7,10 @@
 
 import { untrack } from 'svelte';
 
-import { Resource } from '../../../api/resource.svelte';
+import { answered } from './client';
+import { Resource } from './resource.svelte';
+
+const PAGE_SIZE = 50;
 
 export interface Page<T> {
   items: readonly T[];
@@ -18,9 +21,22 @@ export interface Page<T> {
 interface Options<T> {
   load: (next: string | undefined, signal?: AbortSignal) => Promise<Page<T>>;
   /** Changes with what is asked for; the list then begins anew. */
-  key: () => string;
-  /** In milliseconds. */
-  every: number;
+  key?: () => string;
+  /** Pause between two looks at the first page, in milliseconds. 0 looks once. */
+  every?: number;
+  /** Tells entries apart. Default: their `id`. */
+  idOf?: (item: T) => unknown;
+}
+
+/** Returns a page of a list that is an array, whose header has the token of the next page. */
+export async function readPage<T>(sent: Parameters<typeof answered<T[]>>[0]): Promise<Page<T>> {
+  const { data, response } = await answered(sent);
+  return { items: data, next: response.headers.get('x-next-page-token') ?? undefined };
+}
+
+/** Returns the parameters of a page of such a list. */
+export function pageOf(next: string | undefined): { page_size: number; next_page_token?: string } {
+  return { page_size: PAGE_SIZE, ...(next !== undefined && { next_page_token: next }) };
 }
 
 export class Pages<T extends { id: string }> {
@@ -33,17 +49,19 @@ export class Pages<T extends { id: string }> {
   moreError = $state.raw<unknown>();
   readonly #load: Options<T>['load'];
   readonly #key: () => string;
+  readonly #idOf: (item: T) => unknown;
 
   readonly items: readonly T[] = $derived.by(() => {
     const first = this.first.data?.items ?? [];
-    const ids = new Set(first.map((item) => item.id));
-    return [...first, ...this.#later.filter((item) => !ids.has(item.id) && ids.add(item.id))];
+    const ids = new Set(first.map(this.#idOf));
+    return [...first, ...this.#later.filter((item) => !ids.has(this.#idOf(item)) && ids.add(this.#idOf(item)))];
   });
   readonly next = $derived.by(() => (this.#opened ? this.#next : this.first.data?.next));
 
-  constructor({ load, key, every }: Options<T>) {
+  constructor({ load, key = () => '', every = 0, idOf = (item) => item.id }: Options<T>) {
     this.#load = load;
     this.#key = key;
+    this.#idOf = idOf;
     this.first = new Resource(
       async (signal) => {
         void key();
@@ -92,14 +110,14 @@ export class Pages<T extends { id: string }> {
     this.moreError = undefined;
   }
 
-  /** New entries push others out of the first page, which then are in no page. */
+  /** New entries push others out of the end of the first page, which then are in no page. */
   #keepPushedOut(page: Page<T>): void {
     if (!this.#opened) return;
-    const ids = new Set(page.items.map((item) => item.id));
+    const ids = new Set(page.items.map(this.#idOf));
     const before = this.first.data?.items ?? [];
-    const out = before.filter((item) => !ids.has(item.id));
+    const last = before.findLastIndex((item) => ids.has(this.#idOf(item)));
     // Where the pages do not meet, entries between them are missing.
-    if (out.length === before.length) this.#close();
-    else this.#later = [...out, ...this.#later];
+    if (last === -1) this.#close();
+    else this.#later = [...before.slice(last + 1), ...this.#later];
   }
 }
