@@ -25,8 +25,8 @@ use world::World;
 const LEAST_PAIRS: usize = 350;
 /// Concurrent requests.
 const AT_ONCE: usize = 8;
-/// Parameters of paths that are chosen from a list and name no record.
-const CHOICES: [&str; 3] = ["action", "query_name", "signal_name"];
+/// Parameters of paths that are chosen from a list or number what another parameter names.
+const CHOICES: [&str; 4] = ["action", "query_name", "signal_name", "version"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_tenant_sees_or_changes_another() {

@@ -13,6 +13,7 @@ mod prompt_render;
 mod prompt_update;
 mod search;
 mod validate;
+mod version_get;
 mod version_list;
 
 use aide::axum::ApiRouter;
@@ -64,6 +65,7 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
         .api_route("/prompts/{pt_id}/forks", fork_list::route())
         .api_route("/prompts/{pt_id}/interactions", interaction_list::route())
         .api_route("/prompts/{pt_id}/versions", version_list::route())
+        .api_route("/prompts/{pt_id}/versions/{version}", version_get::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

@@ -21,8 +21,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("prompts")
         .summary("Read a prompt template")
         .description(
-            "Answers the current version of a template, whole. Earlier versions are listed by `listPromptVersions`, without \
-             their content.",
+            "Answers the current version of a template, whole. `listPromptVersions` lists the earlier versions, and \
+             `getPromptVersion` answers one of them.",
         )
         .response::<200, axum::Json<PromptTemplate>>()
         .with(tagged)

@@ -21,8 +21,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("prompts")
         .summary("List the versions of a prompt template")
         .description(
-            "Answers every version of a template, newest first, without the content. `latest` marks the current one. There is no \
-             way back to an earlier version but to write its content again.",
+            "Answers every version of a template, newest first, without the content, which `getPromptVersion` answers. `latest` \
+             marks the current one. There is no way back to an earlier version but to write its content again.",
         )
         .response_with::<200, axum::Json<Vec<PromptVersionItem>>, _>(|response| response.description("The versions, newest first."))
         .with(pages)

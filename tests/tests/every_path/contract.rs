@@ -34,6 +34,7 @@ const PROMISED: &[(&str, &str)] = &[
     ("GET", "/prompts/{pt_id}/forks"),
     ("GET", "/prompts/{pt_id}/interactions"),
     ("GET", "/prompts/{pt_id}/versions"),
+    ("GET", "/prompts/{pt_id}/versions/{version}"),
     ("POST", "/workflows/conversations"),
     ("POST", "/workflows/runs"),
     ("GET", "/workflows/runs/{workflow_id}/{run_id}"),
@@ -142,6 +143,7 @@ impl World {
     fn path(&self, operation: &Operation) -> String {
         let fill = |part: &str| match part {
             "{pt_id}" => self.prompt.clone(),
+            "{version}" => "1".to_owned(),
             _ if part.starts_with('{') => unique("nothing"),
             _ => part.to_owned(),
         };

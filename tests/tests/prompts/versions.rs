@@ -57,6 +57,44 @@ async fn versions_are_listed_newest_first_with_one_latest() {
 }
 
 #[tokio::test]
+async fn each_version_keeps_what_it_was() {
+    let service = Service::start().await;
+    let scope = service.scope();
+    let [token, reader, stranger] =
+        [Persona::Developer, Persona::Reader, Persona::OtherProject].map(|who| scope.token(who));
+    let first = service.post(&token, "/prompts", &prompt("Greeting")).await;
+    let path = format!("/prompts/{}", first.id());
+    let change = json!({ "name": "Renamed", "content": "Bye {{name}}!", "tags": ["second"], "test_data": { "name": "Bo" } });
+    let second = service.put(&token, &path, &change).await.expect_status(200);
+    let third = service.put(&token, &path, &json!({})).await.expect_status(200);
+
+    for (number, written) in [(1, &first), (2, &second), (3, &third)] {
+        let version = format!("{path}/versions/{number}");
+        let read = service.get(&reader, &version).await.expect_status(200);
+        assert_eq!(read.body, written.body);
+        service
+            .get(&stranger, &version)
+            .await
+            .expect_error(404, "not_found");
+    }
+    for missing in ["0", "4", "18446744073709551615"] {
+        let answer = service.get(&token, &format!("{path}/versions/{missing}")).await;
+        let answer = answer.expect_error(404, "not_found");
+        assert!(answer.message().contains(missing), "{}", answer.message());
+    }
+    for odd in ["latest", "-1", "1.0", "18446744073709551616", "%20"] {
+        let answer = service.get(&token, &format!("{path}/versions/{odd}")).await;
+        let answer = answer.expect_error(400, "invalid_request");
+        assert!(answer.message().contains("whole number"), "{}", answer.message());
+    }
+    service.delete(&token, &path).await.expect_status(200);
+    for number in 1..=3 {
+        let version = format!("{path}/versions/{number}");
+        service.get(&token, &version).await.expect_error(404, "not_found");
+    }
+}
+
+#[tokio::test]
 async fn if_match_refuses_a_stale_writer() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);

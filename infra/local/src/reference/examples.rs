@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 68] = files! {
+static FILES: [(&str, &str); 69] = files! {
     actOnWorkflowRun
     aggregateEvents
     alterTable
@@ -39,6 +39,7 @@ static FILES: [(&str, &str); 68] = files! {
     getDataStore
     getImport
     getPrompt
+    getPromptVersion
     getSchema
     getSubscription
     getTable

@@ -3,6 +3,8 @@
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use schemars::JsonSchema;
@@ -35,11 +37,22 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         }
         let axum::extract::Path(value) = axum::extract::Path::<T>::from_request_parts(parts, state)
             .await
-            .map_err(|error| {
-                Error::invalid("The path is not as it must be.").with_source(error.to_string())
-            })?;
+            .map_err(|error| Error::invalid(message(&error)).with_source(error.to_string()))?;
         Ok(Self(value))
     }
+}
+
+fn message(error: &PathRejection) -> String {
+    if let PathRejection::FailedToDeserializePathParams(cause) = error
+        && let ErrorKind::ParseErrorAtKey {
+            key,
+            value,
+            expected_type: "u64",
+        } = cause.kind()
+    {
+        return format!("The {key} of the path is '{value}', which is not a whole number below 2^64.");
+    }
+    "The path is not as it must be.".to_owned()
 }
 
 /// Whether a text can be an id. A `#` could address the keys of another record.

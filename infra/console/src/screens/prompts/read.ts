@@ -32,6 +32,15 @@ export function readVersions(id: string, token: string | undefined, signal?: Abo
   );
 }
 
+export function readVersion(id: string, version: number, signal?: AbortSignal): Promise<Prompt> {
+  return answer(
+    client.GET('/api/v1/prompts/{pt_id}/versions/{version}', {
+      params: { path: { pt_id: id, version } },
+      ...(signal && { signal }),
+    }),
+  );
+}
+
 export function readForks(id: string, token: string | undefined, signal?: AbortSignal): Promise<Page<PromptVersion>> {
   return readPage(
     client.GET('/api/v1/prompts/{pt_id}/forks', {

@@ -1,9 +1,9 @@
 /** What can be compared: versions, the input, the template that this one was forked from, and its forks. */
 
 import { FIELD_LABELS, type Draft, type InputField } from '../edit/draft.svelte';
-import type { Prompt, PromptVersion } from '../read';
+import type { Prompt } from '../read';
 
-/** One side. Fields that the API does not answer are missing. */
+/** One side. Input that is not saved has neither status nor version. */
 export interface Side {
   label: string;
   fields: Partial<Record<InputField | 'status' | 'version', string>>;
@@ -36,12 +36,6 @@ export function sideOfPrompt(label: string, prompt: Prompt): Side {
   };
 }
 
-/** A version in a list has neither content nor role, test data, schema and tags. */
-export function sideOfItem(label: string, item: PromptVersion): Side {
-  const { name, description, status, version } = item;
-  return { label, fields: { version: String(version), status, name, description: description ?? '' } };
-}
-
 export function sideOfDraft(label: string, draft: Draft): Side {
   const { name, role, description, content_type, content, test_data, inputSchema, tags } = draft.input;
   return {
@@ -52,20 +46,11 @@ export function sideOfDraft(label: string, draft: Draft): Side {
 
 /** Fields that both sides have and that differ. */
 export function differences(left: Side, right: Side): Compared[] {
-  return shared(left, right)
+  const names = Object.keys(LABELS) as (keyof Side['fields'])[];
+  return names
+    .filter((field) => left.fields[field] !== undefined && right.fields[field] !== undefined)
     .map((field) => ({ field, label: LABELS[field], left: left.fields[field] ?? '', right: right.fields[field] ?? '' }))
     .filter((compared) => compared.left !== compared.right);
-}
-
-/** Names of the fields that one side lacks. */
-export function unknown(left: Side, right: Side): string[] {
-  const both = new Set(shared(left, right));
-  return (Object.keys(FIELD_LABELS) as InputField[]).filter((field) => !both.has(field)).map((field) => LABELS[field]);
-}
-
-function shared(left: Side, right: Side): (keyof Side['fields'])[] {
-  const names = Object.keys(LABELS) as (keyof Side['fields'])[];
-  return names.filter((field) => left.fields[field] !== undefined && right.fields[field] !== undefined);
 }
 
 function json(value: unknown): string {

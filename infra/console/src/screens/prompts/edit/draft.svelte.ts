@@ -7,7 +7,6 @@
 import { answered, client, type Schemas } from '../../../api/client';
 import { session } from '../../../session/session.svelte';
 import { withTag, type Prompt, type Read } from '../read';
-import { remember } from '../compare/seen.svelte';
 
 export interface Input {
   name: string;
@@ -60,7 +59,12 @@ export class Draft {
   /** Takes another version as it is. */
   reset(read: Read): void {
     this.base = read;
-    this.input = inputOf(read.prompt);
+    this.write(read.prompt);
+  }
+
+  /** Puts the fields of a version into the input, to be saved as a new one. */
+  write(version: Prompt): void {
+    this.input = inputOf(version);
   }
 
   /**
@@ -76,7 +80,6 @@ export class Draft {
       }),
     );
     const saved = withTag(data, response);
-    remember(saved.prompt);
     // What was typed during the request stays unsaved input.
     const typed = changedFields(sent, this.input);
     const later = $state.snapshot(this.input);
