@@ -25,6 +25,9 @@ export default defineConfig({
   // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be
   // absolute.
   base: './',
+  // Vega-Lite takes four small functions from the package `vega`, which would bring the whole of it.
+  resolve: { alias: [{ find: /^vega$/, replacement: 'vega-util' }] },
+  worker: { format: 'es' },
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `./console/${file}` : { relative: true }),
   },

@@ -9,8 +9,27 @@ declare module 'vega-transforms';
 declare module 'vega-view-transforms';
 declare module 'vega-voronoi';
 declare module 'vega-parser' {
-  export { parse } from 'vega-typings';
+  import type { Config, Runtime as Typed, Spec } from 'vega-typings';
+
+  export interface Runtime extends Typed {
+    eventConfig?: object;
+    bindings: { signal: string; input: string; options?: unknown[] }[];
+  }
+  export function parse(spec: Spec, config?: Config, options?: object): Runtime;
 }
 declare module 'vega-view' {
   export { View } from 'vega-typings';
+}
+declare module 'vega-scenegraph' {
+  export class Renderer {
+    _el: unknown;
+    initialize(element: unknown, width: number, height: number, origin: number[], scale?: number, options?: object): Renderer;
+    resize(width: number, height: number, origin: number[], scale?: number): Renderer;
+  }
+  export class CanvasRenderer extends Renderer {
+    _options: object;
+    _canvas: unknown;
+  }
+  export class CanvasHandler {}
+  export function renderModule(name: string, parts: object): void;
 }

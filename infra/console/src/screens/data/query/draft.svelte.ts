@@ -24,8 +24,8 @@ export class Draft {
     for (const [name, value] of Object.entries(read(query.get('params')))) this.parameters[name] = parameterOf(value);
     const limit = Number(query.get('limit'));
     if (Number.isInteger(limit) && limit >= 1 && limit <= 10_000) this.limit = limit;
-    const version = query.get('version');
-    if (version !== null) this.version = version;
+    // A statement is kept for the next visit; an earlier version is read only where the address names it.
+    this.version = query.get('version') ?? '';
   }
 }
 
