@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Folder of `millrace` and `ops`. */
-const programs = required('MILLRACE_PROGRAMS');
+export const programs = required('MILLRACE_PROGRAMS');
 /** Folder of the built console. */
 const consoleFolder = required('MILLRACE_CONSOLE_DIR');
 
@@ -43,9 +43,7 @@ export class Runner {
   async up(): Promise<void> {
     const child = spawn(join(programs, 'millrace'), ['--port', String(this.port), '--data-dir', join(this.folder, 'data')], {
       env: {
-        PATH: process.env['PATH'],
-        LD_LIBRARY_PATH: process.env['LD_LIBRARY_PATH'],
-        DYLD_FALLBACK_LIBRARY_PATH: process.env['DYLD_FALLBACK_LIBRARY_PATH'],
+        ...programEnvironment(),
         MILLRACE_LOCAL_TARGETS: 'true',
         MILLRACE_CONSOLE_DIR: consoleFolder,
         ...this.variables,
@@ -85,9 +83,7 @@ export class Runner {
     const { stdout } = await run(join(programs, 'ops'), args, {
       cwd: this.folder,
       env: {
-        PATH: process.env['PATH'],
-        LD_LIBRARY_PATH: process.env['LD_LIBRARY_PATH'],
-        DYLD_FALLBACK_LIBRARY_PATH: process.env['DYLD_FALLBACK_LIBRARY_PATH'],
+        ...programEnvironment(),
         DATA_DIR: join(this.folder, 'data'),
       },
       maxBuffer: 64 * 1_024 * 1_024,
@@ -99,6 +95,12 @@ export class Runner {
   token(...args: string[]): Promise<string> {
     return this.ops('token', ...args);
   }
+}
+
+/** What programs need of the environment to start. */
+export function programEnvironment(): Record<string, string> {
+  const names = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_FALLBACK_LIBRARY_PATH'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
 }
 
 function freePort(): Promise<number> {
