@@ -39,7 +39,10 @@ async fn the_page_allows_its_own_scripts_alone() {
         let script = script.await.expect_status(200);
         // A worker has the policy of its script.
         let policy = script.header("content-security-policy");
-        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self'"),
+            "{policy}"
+        );
         assert_eq!(script.header("content-type"), "text/javascript; charset=utf-8");
         assert!(script.header("cache-control").contains("immutable"));
     }
