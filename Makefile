@@ -151,7 +151,7 @@ unit fuzz-api test-lambda: export TOOLS_PYTHON := $(TOOLS)/bin/python
 unit fuzz-api test-lambda: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
 unit fuzz-api test-lambda: export PEERS_NODE := $(PEERS_NODE)/node_modules
 # Tests that show pages to a browser say that they are skipped where there is none.
-unit check-console test-console: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+unit check-console test-console bench: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 unit: trim duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
@@ -266,7 +266,8 @@ bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators $(BENCHES:%=--bin %)
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
 	@PROFILE=local $(PROGRAM) --build $(LOCKED) >/dev/null
-	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
+	@$(LOADER) MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)); export MILLRACE_CONSOLE_DIR; \
+		exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 
 # ---------- deploy ----------
 

@@ -9,6 +9,7 @@
 
 mod agents;
 mod appends;
+mod console;
 mod deliveries;
 mod emulator;
 mod emulator_runs;
@@ -48,7 +49,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in order.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "lambda",
     "ready",
     "prompts",
@@ -66,6 +67,7 @@ const PARTS: [&str; 18] = [
     "event-log",
     "processes",
     "agents",
+    "console",
     "neighbours",
 ];
 
@@ -112,6 +114,7 @@ async fn run(wanted: &[String]) -> Result<()> {
             "event-log" => event_log::measure().await?,
             "processes" => processes::measure().await?,
             "agents" => agents::measure().await?,
+            "console" => console::measure().await?,
             _ => neighbours::measure().await?,
         });
     }

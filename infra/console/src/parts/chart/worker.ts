@@ -25,11 +25,12 @@ async function follow(order: Order, tell: Tell): Promise<void> {
       await begin(order, tell);
       return;
     case 'gesture':
-      if (drawn !== undefined) {
-        repeat(drawn.surface, order.gesture);
-        await drawn.view.runAsync();
+      try {
+        if (drawn !== undefined) repeat(drawn.surface, order.gesture);
+        await drawn?.view.runAsync();
+      } finally {
+        tell({ kind: 'ready' });
       }
-      tell({ kind: 'ready' });
       return;
     case 'input':
       await drawn?.view.signal(order.signal, order.value).runAsync();
