@@ -82,11 +82,7 @@ async fn asset(State(console): State<Console>, Path(path): Path<String>) -> Resu
     let name = path.strip_prefix("console/").unwrap_or(&path);
     let file = console.0.files.get(name).filter(|_| name.starts_with("assets/"));
     let file = file.ok_or_else(missing)?;
-    let headers = [
-        (CONTENT_TYPE, file.media_type),
-        (CONTENT_SECURITY_POLICY, policy::OF_WORKERS),
-        (CACHE_CONTROL, FOREVER),
-    ];
+    let headers = [(CONTENT_TYPE, file.media_type), (CACHE_CONTROL, FOREVER)];
     Ok((headers, file.content.clone()))
 }
 

@@ -4,9 +4,6 @@ use url::Url;
 
 use crate::Settings;
 
-/// Policy of the assets. A worker has the one of its script: that of charts sends no requests.
-pub const OF_WORKERS: &str = "default-src 'none'; script-src 'self'";
-
 /// Returns the content security policy of the page.
 pub fn policy(settings: &Settings) -> String {
     let mut servers = vec!["'self'".to_owned()];
