@@ -19,11 +19,11 @@ use serde_json::{Map, Value, json};
 use tempfile::tempdir;
 use tokio::sync::oneshot;
 
+use crate::Result;
 use crate::memory::Watch;
 use crate::report::{Comparison, Figure, Row};
 use crate::runner::{Runner, answer, id, json as json_of};
 use crate::statistics::percentile;
-use crate::{Result, programs};
 
 const PART: &str = "neighbours";
 /// Rounds of each side, and requests of each kind per round.
@@ -164,11 +164,7 @@ fn with(mut object: Value, field: &str, value: Value) -> Value {
 
 /// Returns a token of another account.
 fn other_token(runner: &Runner) -> Result<String> {
-    let output = programs::command(&programs::binary("ops")?)
-        .arg("--data-dir")
-        .arg(runner.data_dir())
-        .args(["token", "--account", "other"])
-        .output()?;
+    let output = runner.ops()?.args(["token", "--account", "other"]).output()?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -17,6 +17,7 @@ pub struct Runner {
     /// Kept open, so that the runner can continue to print.
     _stdout: BufReader<ChildStdout>,
     data_dir: PathBuf,
+    settings: Vec<(String, String)>,
     base_url: String,
     token: String,
     http: Client,
@@ -43,12 +44,16 @@ impl Runner {
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self> {
         let log = data_dir.with_extension("log");
+        let settings: Vec<_> = settings
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
         let mut child = programs::command(program)
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
             // The same setting as in `make run`.
             .env("MILLRACE_LOCAL_TARGETS", "true")
-            .envs(settings)
+            .envs(settings.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)
             .spawn()?;
@@ -57,6 +62,7 @@ impl Runner {
             child,
             _stdout: BufReader::new(stdout),
             data_dir: data_dir.to_owned(),
+            settings,
             base_url: String::new(),
             token: String::new(),
             http: Client::builder()
@@ -92,6 +98,14 @@ impl Runner {
 
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
+    }
+
+    /// Returns the operator command, with the runner's settings: it finds the records by them.
+    pub fn ops(&self) -> Result<Command> {
+        let mut command = programs::command(&programs::binary("ops")?);
+        command.arg("--data-dir").arg(&self.data_dir);
+        command.envs(self.settings.iter().cloned());
+        Ok(command)
     }
 
     /// Sends `GET` to a path below the API root, as the developer of account `acme`, project `demo`.

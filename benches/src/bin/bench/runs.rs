@@ -175,9 +175,8 @@ fn load(runner: &Runner, clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
 
 /// Starts a run with the operator command. Returns its path in the API.
 pub fn start(runner: &Runner, workflow_type: &str, id: &str, input: &Value) -> Result<String> {
-    let output = programs::command(&programs::binary("ops")?)
-        .arg("--data-dir")
-        .arg(runner.data_dir())
+    let output = runner
+        .ops()?
         .args(["--json", "run", "start", workflow_type, "--id", id])
         .args(["--input", &input.to_string()])
         .output()?;
