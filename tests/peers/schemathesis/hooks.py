@@ -47,7 +47,7 @@ def create(operation, path):
 
 
 def new_prompt():
-    return {"pt_id": create("createPrompt", "/prompts")["id"]}
+    return {"pt_id": create("createPrompt", "/prompts")["id"], "version": 1}
 
 
 def new_store():

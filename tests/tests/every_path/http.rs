@@ -117,7 +117,7 @@ async fn an_unknown_path_is_404() {
         "/nothing".to_owned(),
         "/Prompts".to_owned(),
         "/prompts/x/nothing".to_owned(),
-        "/prompts/x/versions/1".to_owned(),
+        "/prompts/x/versions/1/x".to_owned(),
         "/audit-trail/x".to_owned(),
         "/..%2Fprompts".to_owned(),
         format!("{origin}/api"),
