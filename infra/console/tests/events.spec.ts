@@ -409,7 +409,7 @@ test('a filter is tried on a recent event', async ({ page, api, origin }) => {
 
 test('the paths of a channel are previewed, and do as the preview says', async ({ page, api }) => {
   const name = `paths-${unique()}`;
-  await api('POST', '/events/subscriptions', { name, run_as_role: 'executor', filter: ofSource(name), target: { type: 'workflow', endpoint: 'Approval' } });
+  const { id: subscription_id } = await api('POST', '/events/subscriptions', { name, run_as_role: 'executor', filter: ofSource(name), target: { type: 'workflow', endpoint: 'Approval' } });
   await open(page, '#/events/channels/new');
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Source', { exact: true }).fill(name);
@@ -431,8 +431,8 @@ test('the paths of a channel are previewed, and do as the preview says', async (
   await editor(page, 'Body of the event').fill(body);
   await page.getByRole('button', { name: 'Send', exact: true }).click();
   await expect(page.getByRole('link', { name: 'Its deliveries' })).toBeVisible();
-  await expect.poll(async () => (await api('POST', '/events/deliveries/search', { resource_id: 'a1' })).deliveries[0]?.workflow_run_id).toBeTruthy();
-  const [delivery] = (await api('POST', '/events/deliveries/search', { resource_id: 'a1' })).deliveries;
+  await expect.poll(async () => (await api('POST', '/events/deliveries/search', { resource_id: 'a1', subscription_id })).deliveries[0]?.workflow_run_id).toBeTruthy();
+  const [delivery] = (await api('POST', '/events/deliveries/search', { resource_id: 'a1', subscription_id })).deliveries;
   const run = await api('GET', `/workflows/runs/${delivery.workflow_id}/${delivery.workflow_run_id}`);
   expect(run.input.event).toMatchObject({ ...expected, details: { team: 'shop' } });
 });
