@@ -51,13 +51,11 @@ impl Console {
         })))
     }
 
-    /// Returns the routes, from the origin or the API's stage. The relative addresses of a page at `/console/`
-    /// begin with a second `console/`; whether API Gateway passes that slash on is not documented.
+    /// Returns the routes, from the origin or the API's stage.
     pub fn routes(self) -> Router {
         Router::new()
             .route("/console", get(page))
             .route("/console/config.json", get(config))
-            .route("/console/console/config.json", get(config))
             .route("/console/{*path}", get(asset))
             .with_state(self)
     }
@@ -79,6 +77,8 @@ async fn config(State(console): State<Console>) -> impl IntoResponse {
 }
 
 async fn asset(State(console): State<Console>, Path(path): Path<String>) -> Result<impl IntoResponse> {
+    // From a page at `/console/`, the relative addresses of its files begin with a second `console/`. Whether
+    // API Gateway passes that slash on is not documented.
     let name = path.strip_prefix("console/").unwrap_or(&path);
     let file = console.0.files.get(name).filter(|_| name.starts_with("assets/"));
     let file = file.ok_or_else(missing)?;

@@ -13,7 +13,7 @@ declare module 'vega-parser' {
 
   export interface Runtime extends Typed {
     eventConfig?: object;
-    bindings: { signal: string; input: string; options?: unknown[] }[];
+    bindings: ({ signal: string } & Record<string, unknown>)[];
   }
   export function parse(spec: Spec, config?: Config, options?: object): Runtime;
 }

@@ -38,7 +38,7 @@ export async function finishSignIn(): Promise<string | undefined> {
   sessionStorage.removeItem(PENDING);
   const { pending, hash } = JSON.parse(stored) as Left;
   const current = new URL(location.href);
-  // The code leaves the address before anything else is loaded.
+  // The code leaves the address before the flow is loaded.
   history.replaceState(null, '', location.pathname);
   route.go(hash || '#/', { replace: true });
   const { finish } = await import('./flow');

@@ -6,19 +6,26 @@
 import { expressionInterpreter } from 'vega-interpreter';
 import { compile, type TopLevelSpec } from 'vega-lite';
 
+import { inputOf } from './inputs';
 import type { Input, Look } from './messages';
 import { SURFACE, type Container } from './surface';
 import { parse, View } from './vega';
 
-/** Types of fields that take one of several values. */
-const CHOICES = ['select', 'radio'];
+/** Characters of a tooltip that is shown. */
+const MAX_TOOLTIP = 1_000;
 
+export interface Drawn {
+  view: View;
+  inputs: Input[];
+  /** Sets a parameter to the value of its field. */
+  set: (signal: string, value: unknown) => Promise<void>;
+}
+
+/** Throws what kept the chart from being drawn. */
 export async function draw(
   container: Container,
-  spec: Record<string, unknown>,
-  rows: readonly Record<string, unknown>[],
-  look: Look,
-): Promise<{ view: View; inputs: Input[] }> {
+  { spec, rows, look }: { spec: Record<string, unknown>; rows: readonly Record<string, unknown>[]; look: Look },
+): Promise<Drawn> {
   const sized = {
     width: look.width,
     height: look.height,
@@ -33,13 +40,28 @@ export async function draw(
   // The page shows the fields of parameters.
   runtime.eventConfig = { ...runtime.eventConfig, bind: 'none' };
   const tooltip = (_handler: unknown, _event: unknown, _item: unknown, value: unknown) => container.tell({ kind: 'tooltip', text: textOf(value) });
-  const view = new View(runtime, { expr: expressionInterpreter, loader, renderer: SURFACE, container, hover: true, tooltip } as never);
-  view.logLevel(0);
+  // Vega logs an error of its dataflow and goes on.
+  const failures: unknown[] = [];
+  const log = { level: () => log, error: (cause: unknown) => (failures.push(cause), log), warn: () => log, info: () => log, debug: () => log };
+  const view = new View(runtime, { expr: expressionInterpreter, loader, logger: log, renderer: SURFACE, container, hover: true, tooltip } as never);
   await view.runAsync();
-  const inputs = runtime.bindings
-    .filter(({ input, options }) => input !== undefined && (!CHOICES.includes(input) || Array.isArray(options)))
-    .map((binding) => ({ ...binding, value: view.signal(binding.signal) as unknown }));
-  return { view, inputs };
+  if (failures.length > 0) throw failures[0];
+
+  let setting: string | undefined;
+  const inputs = runtime.bindings.flatMap((binding) => inputOf(binding, view.signal(binding.signal) as unknown));
+  for (const { signal } of inputs) {
+    view.addSignalListener(signal, (_name, value: unknown) => {
+      if (signal !== setting) container.tell({ kind: 'value', signal, value });
+    });
+  }
+  const set = async (signal: string, value: unknown) => {
+    // The fields of a chart that was drawn before may still be on the page.
+    if (!inputs.some((input) => input.signal === signal)) return;
+    setting = signal;
+    await view.signal(signal, value).runAsync();
+    setting = undefined;
+  };
+  return { view, inputs, set };
 }
 
 function configOf({ text, line, accent, dark }: Look) {
@@ -57,9 +79,9 @@ function configOf({ text, line, accent, dark }: Look) {
 
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (typeof value !== 'object' || value instanceof Date) return String(value);
+  if (typeof value !== 'object' || value instanceof Date) return String(value).slice(0, MAX_TOOLTIP);
   const lines = Object.entries(value).map(([name, part]) => `${name}: ${typeof part === 'object' ? JSON.stringify(part) : String(part)}`);
-  return lines.join('\n');
+  return lines.join('\n').slice(0, MAX_TOOLTIP);
 }
 
 function refuse(): Promise<never> {

@@ -1,6 +1,9 @@
-/** Has charts drawn by a worker, and passes on what the reader does with them. */
-
-import { untrack } from 'svelte';
+/**
+ * Has a chart drawn by a worker, and passes on what the reader does with it.
+ *
+ * Each chart has a worker of its own, because anyone who may write to a data store can write a chart: one that
+ * hangs keeps no other from being drawn, and ends with its view.
+ */
 
 import type { Gesture, Input, Look, Order, Report } from './messages';
 
@@ -14,141 +17,120 @@ export interface Listener {
   failed: (error: Error) => void;
   /** Text for a place in the chart, in pixels; an empty one hides it. */
   tooltip: (text: string, x: number, y: number) => void;
+  /** A parameter has changed by a gesture. */
+  value: (signal: string, value: unknown) => void;
 }
 
-/** Time for a chart, in milliseconds. One that never ends would keep the others from being drawn. */
+/** Time for one order, in milliseconds. */
 const MAX_MS = 20_000;
 
 /** Fields of events that Vega reads, beside the coordinates. */
 const FIELDS = ['button', 'buttons', 'altKey', 'ctrlKey', 'metaKey', 'shiftKey', 'deltaX', 'deltaY', 'deltaMode', 'pointerId', 'pointerType'];
 
-let worker: Worker | undefined;
-let count = 0;
-const charts = new Map<number, Chart>();
-
-/** Begins to draw. Returns the chart, to be closed. */
-export function drawChart(contents: Contents, look: Look, listener: Listener): Chart {
-  const chart = new Chart(listener);
-  charts.set(chart.id, chart);
-  const canvas = chart.canvas.transferControlToOffscreen();
-  try {
-    send({ kind: 'draw', chart: chart.id, canvas, look, ...contents }, [canvas]);
-  } catch (error) {
-    chart.fail(error instanceof Error ? error : new Error(String(error)));
-  }
-  return chart;
-}
-
-class Chart {
-  readonly id = ++count;
-  readonly canvas = document.createElement('canvas');
+export class Chart {
+  readonly #canvas = document.createElement('canvas');
   readonly #listener: Listener;
-  readonly #timer: ReturnType<typeof setTimeout>;
-  #pending = true;
-  #busy = false;
-  /** Latest place of the pointer; earlier ones need not be drawn. */
-  #waiting: Gesture | undefined;
+  readonly #worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+  readonly #queue: Order[] = [];
+  /** Set while the worker follows an order. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #place = { x: 0, y: 0 };
+  /** The canvas may be on the page for longer, until another one is drawn. */
+  #over = false;
 
-  constructor(listener: Listener) {
+  constructor({ spec, rows }: Contents, look: Look, listener: Listener) {
     this.#listener = listener;
-    this.#timer = setTimeout(() => stopAll(`Drawing took more than ${MAX_MS / 1_000} seconds and was stopped. Show fewer rows.`), MAX_MS);
+    this.#worker.onmessage = ({ data }: MessageEvent<Report>) => this.#hear(data);
+    this.#worker.onerror = (event) => this.#fail(event.message || 'The code that draws charts could not be loaded. Reload the page.');
+    const canvas = this.#canvas.transferControlToOffscreen();
+    this.#send({ kind: 'draw', canvas, spec, rows, look }, [canvas]);
   }
 
-  get pending(): boolean {
-    return this.#pending;
+  set(signal: string, value: unknown): void {
+    this.#put({ kind: 'input', signal, value });
   }
 
-  hear(report: Report): void {
+  close(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#worker.onmessage = this.#worker.onerror = null;
+    this.#worker.terminate();
+  }
+
+  #fail(message: string): void {
+    this.close();
+    this.#listener.failed(new Error(message));
+  }
+
+  #hear(report: Report): void {
     switch (report.kind) {
       case 'drawn':
-        this.#end();
-        for (const type of report.gestures) if (!/^(touch|drag)/.test(type)) this.#listen(type);
-        return this.#listener.drawn(this.canvas, report.inputs);
+        for (const type of new Set([...report.gestures, 'pointerup', 'pointercancel'])) if (!/^(touch|drag)/.test(type)) this.#listen(type);
+        this.#listener.drawn(this.#canvas, report.inputs);
+        return this.#next();
       case 'failed':
-        return this.fail(new Error(report.message));
+        return this.#fail(report.message);
+      case 'ready':
+        return this.#next();
       case 'size':
-        this.canvas.style.width = `${report.width}px`;
-        this.canvas.style.height = `${report.height}px`;
+        this.#canvas.style.width = `${report.width}px`;
+        this.#canvas.style.height = `${report.height}px`;
         return;
       case 'tooltip':
         return this.#listener.tooltip(report.text, this.#place.x, this.#place.y);
       case 'cursor':
-        this.canvas.style.cursor = report.cursor;
+        this.#canvas.style.cursor = report.cursor;
         return;
-      case 'ready':
-        this.#busy = false;
-        if (this.#waiting !== undefined) this.#pass(this.#waiting);
-        this.#waiting = undefined;
+      case 'value':
+        return this.#listener.value(report.signal, report.value);
     }
-  }
-
-  set(signal: string, value: unknown): void {
-    send({ kind: 'input', chart: this.id, signal, value });
-  }
-
-  fail(error: Error): void {
-    this.#end();
-    charts.delete(this.id);
-    this.#listener.failed(error);
-  }
-
-  close(): void {
-    this.#end();
-    if (charts.delete(this.id)) send({ kind: 'remove', chart: this.id });
-  }
-
-  #end(): void {
-    this.#pending = false;
-    clearTimeout(this.#timer);
   }
 
   #listen(type: string): void {
     // Vega takes a wheel that a chart listens to for its zoom.
-    this.canvas.addEventListener(type, (event) => this.#gesture(event as PointerEvent), { passive: type !== 'wheel' });
-    // A drag may leave the chart, and Vega listens to the window for its end.
-    if (type === 'pointerdown') this.canvas.addEventListener('pointerup', (event) => this.#gesture(event));
+    this.#canvas.addEventListener(type, (event) => this.#gesture(event as PointerEvent), { passive: type !== 'wheel' });
   }
 
   #gesture(event: PointerEvent): void {
     if (event.type === 'wheel') event.preventDefault();
-    if (event.type === 'pointerdown') this.canvas.setPointerCapture(event.pointerId);
-    const { left, top } = this.canvas.getBoundingClientRect();
+    // A drag may leave the chart, and Vega listens to the window for its end.
+    if (event.type === 'pointerdown') this.#canvas.setPointerCapture(event.pointerId);
+    const { left, top } = this.#canvas.getBoundingClientRect();
     const [clientX, clientY] = [event.clientX - left, event.clientY - top];
     this.#place = { x: clientX, y: clientY };
     const named = Object.fromEntries(FIELDS.filter((name) => name in event).map((name) => [name, event[name as keyof PointerEvent]]));
-    const gesture = { ...named, type: event.type, clientX, clientY };
-    if (event.type === 'pointermove' && this.#busy) this.#waiting = gesture;
-    else {
-      this.#waiting = undefined;
-      this.#pass(gesture);
-    }
+    const type = event.type === 'pointercancel' ? 'pointerup' : event.type;
+    this.#put({ kind: 'gesture', gesture: { ...named, type, clientX, clientY } });
   }
 
-  #pass(gesture: Gesture): void {
-    this.#busy = true;
-    send({ kind: 'gesture', chart: this.id, gesture });
+  /** Sends an order when the worker is done with those before it. */
+  #put(order: Order): void {
+    if (this.#over) return;
+    const last = this.#queue.at(-1);
+    if (last !== undefined && replaces(order, last)) this.#queue.pop();
+    this.#queue.push(order);
+    if (this.#timer === undefined) this.#next();
+  }
+
+  #next(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const order = this.#queue.shift();
+    if (order !== undefined) this.#send(order);
+  }
+
+  #send(order: Order, transfer: Transferable[] = []): void {
+    this.#timer = setTimeout(() => this.#fail(`The chart took more than ${MAX_MS / 1_000} seconds and was stopped. Show fewer rows.`), MAX_MS);
+    this.#worker.postMessage(order, transfer);
   }
 }
 
-export type { Chart };
-
-function send(order: Order, transfer: Transferable[] = []): void {
-  if (worker === undefined) {
-    if (order.kind !== 'draw') return;
-    worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
-    worker.onmessage = ({ data: report }: MessageEvent<Report>) => untrack(() => charts.get(report.chart)?.hear(report));
-    worker.onerror = (event) => stopAll(event.message || 'The code that draws charts could not be loaded. Reload the page.');
-  }
-  worker.postMessage(order, transfer);
+/** Of moves in a row, and of values of one field, only the last one is worth drawing. */
+function replaces(order: Order, before: Order): boolean {
+  if (order.kind === 'gesture' && before.kind === 'gesture') return isMove(order.gesture) && isMove(before.gesture);
+  return order.kind === 'input' && before.kind === 'input' && order.signal === before.signal;
 }
 
-/** Ends the worker. Charts that are drawn stay as they are; the next one begins another worker. */
-function stopAll(reason: string): void {
-  worker?.terminate();
-  worker = undefined;
-  for (const chart of [...charts.values()]) {
-    if (chart.pending) chart.fail(new Error(reason));
-    else charts.delete(chart.id);
-  }
+function isMove({ type }: Gesture): boolean {
+  return type === 'pointermove';
 }

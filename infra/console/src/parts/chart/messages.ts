@@ -1,4 +1,4 @@
-/** What the page and the worker that draws charts say to each other. */
+/** What the page and the worker that draws a chart say to each other. */
 
 /** How a chart looks on the page. */
 export interface Look {
@@ -16,36 +16,36 @@ export interface Look {
 /** What the reader does on a chart; coordinates begin at its upper left corner. */
 export type Gesture = Record<string, unknown> & { type: string; clientX: number; clientY: number };
 
-/** A field of the page whose value is a parameter of the chart, as the specification describes it. */
+/** A field of the page whose value is a parameter of the chart. */
 export interface Input {
   signal: string;
   /** Type of the field: `range`, `select`, `radio`, `checkbox` or a type of HTML. */
-  input: string;
-  name?: string;
-  options?: unknown[];
-  labels?: string[];
-  min?: number;
-  max?: number;
-  step?: number;
+  type: string;
+  label: string;
+  /** What can be chosen, with its label; none for a field that takes any value. */
+  options: { value: unknown; label: string }[];
+  min: number;
+  max: number;
+  /** `any` where every number will do. */
+  step: number | 'any';
   value: unknown;
 }
 
-export type Order = { chart: number } & (
+/** Each is answered by `drawn`, `failed` or `ready` before the next one is sent. */
+export type Order =
   | { kind: 'draw'; canvas: OffscreenCanvas; spec: Record<string, unknown>; rows: readonly Record<string, unknown>[]; look: Look }
   | { kind: 'gesture'; gesture: Gesture }
-  | { kind: 'input'; signal: string; value: unknown }
-  | { kind: 'remove' }
-);
+  | { kind: 'input'; signal: string; value: unknown };
 
-export type Report = { chart: number } & (
+export type Report =
   /** `gestures` are the types of events that the chart listens to. */
   | { kind: 'drawn'; gestures: string[]; inputs: Input[] }
   | { kind: 'failed'; message: string }
+  | { kind: 'ready' }
   /** In pixels of the page. */
   | { kind: 'size'; width: number; height: number }
   /** Empty where there is nothing to tell. */
   | { kind: 'tooltip'; text: string }
   | { kind: 'cursor'; cursor: string }
-  /** The last gesture is dealt with. */
-  | { kind: 'ready' }
-);
+  /** A parameter has changed by a gesture. */
+  | { kind: 'value'; signal: string; value: unknown };

@@ -9,9 +9,10 @@ import type { Gesture, Look, Report } from './messages';
 /** Name under which Vega finds the renderer. */
 export const SURFACE = 'surface';
 
-/** Tells the page about a chart. */
-export type Tell = (report: DistributiveOmit<Report, 'chart'>) => void;
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+/** Longest side of a chart, in pixels of the page: a canvas takes memory by its area. */
+const MAX_SIDE = 4_000;
+/** Words of CSS. An address of a picture is none, and nothing is loaded from one. */
+const CURSOR = /^[a-z-]*$/;
 
 /** The canvas, as Vega uses one. */
 export class Surface extends EventTarget {
@@ -53,12 +54,12 @@ export class Container {
   constructor(
     readonly surface: Surface,
     readonly look: Look,
-    readonly tell: Tell,
+    readonly tell: (report: Report) => void,
   ) {
     this.childNodes = [surface];
     this.style = {
       set cursor(cursor: string) {
-        tell({ kind: 'cursor', cursor });
+        if (CURSOR.test(cursor)) tell({ kind: 'cursor', cursor });
       },
       removeProperty: () => tell({ kind: 'cursor', cursor: '' }),
     };
@@ -78,6 +79,7 @@ class SurfaceRenderer extends CanvasRenderer {
 
   override resize(width: number, height: number, origin: number[]) {
     const container = this._el as Container;
+    if (!(width <= MAX_SIDE && height <= MAX_SIDE)) throw new Error(`The chart is more than ${MAX_SIDE} pixels wide or high.`);
     container.tell({ kind: 'size', width, height });
     return super.resize(width, height, origin, container.look.ratio);
   }

@@ -37,9 +37,8 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
   const left = new Set<string>();
   const clean = (value: unknown, key: string, depth: number): unknown => {
     if (depth > MAX_DEPTH) throw new Error(`The chart nests more than ${MAX_DEPTH} levels.`);
-    if (typeof value === 'string' && ENDLESS.test(value)) {
-      throw new Error(`The chart uses ${ENDLESS.exec(value)?.[1]}() in an expression, which the console does not evaluate.`);
-    }
+    const endless = typeof value === 'string' ? ENDLESS.exec(unescaped(value)) : null;
+    if (endless !== null) throw new Error(`The chart uses ${endless[1]}() in an expression, which the console does not evaluate.`);
     if (typeof value === 'number') return Math.min(value, LIMITS[key] ?? Infinity);
     if (Array.isArray(value)) return value.map((item) => clean(item, key, depth + 1));
     if (typeof value !== 'object' || value === null) return value;
@@ -56,6 +55,11 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
     return kept;
   };
   return { spec: clean(spec, '', 0) as Spec, left: [...left] };
+}
+
+/** Replaces the escapes that a name in an expression may have. */
+function unescaped(text: string): string {
+  return text.replace(/\\u(?:([0-9a-f]{4})|\{0*([0-9a-f]{1,5})\})/gi, (_, four?: string, braced?: string) => String.fromCodePoint(parseInt(four ?? braced ?? '', 16)));
 }
 
 /** Returns the chart of a text; throws a sentence where it is none. */

@@ -25,7 +25,9 @@ export class Draft {
     const limit = Number(query.get('limit'));
     if (Number.isInteger(limit) && limit >= 1 && limit <= 10_000) this.limit = limit;
     // A statement is kept for the next visit; an earlier version is read only where the address names it.
-    this.version = query.get('version') ?? '';
+    const version = query.get('version') ?? '';
+    if (version !== this.version) this.result = undefined;
+    this.version = version;
   }
 }
 

@@ -1,0 +1,35 @@
+/** Describes the fields for the parameters of a chart. */
+
+import type { Input } from './messages';
+
+/** Options of a field that are shown. */
+const MAX_OPTIONS = 200;
+
+/** What a specification says of a field; none of it is checked. */
+export type Binding = { signal: string } & Partial<Record<'input' | 'name' | 'options' | 'labels' | 'min' | 'max' | 'step', unknown>>;
+
+/** Returns the field of a parameter; none where the specification names an element of the page instead. */
+export function inputOf({ signal, input, name, options, labels, min, max, step }: Binding, value: unknown): Input[] {
+  if (typeof input !== 'string') return [];
+  const given: readonly unknown[] = Array.isArray(options) ? options.slice(0, MAX_OPTIONS) : [];
+  if (given.length === 0 && ['select', 'radio'].includes(input)) return [];
+  // As Vega has it: a range holds the value that the parameter begins with.
+  const begin = Number(value) || 0;
+  const most = number(max) ?? Math.max(100, begin);
+  return [
+    {
+      signal,
+      type: input,
+      label: typeof name === 'string' ? name : signal,
+      options: given.map((option, index) => ({ value: option, label: String((Array.isArray(labels) ? labels[index] : undefined) ?? option) })),
+      min: number(min) ?? Math.min(0, most, begin),
+      max: most,
+      step: number(step) ?? 'any',
+      value,
+    },
+  ];
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
