@@ -266,7 +266,7 @@ bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators $(BENCHES:%=--bin %)
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
 	@PROFILE=local $(PROGRAM) --build $(LOCKED) >/dev/null
-	@$(LOADER) MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)); export MILLRACE_CONSOLE_DIR; \
+	@$(LOADER) MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)) && export MILLRACE_CONSOLE_DIR && \
 		exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 
 # ---------- deploy ----------

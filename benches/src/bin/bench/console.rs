@@ -42,7 +42,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     }
     let run = start(&runner, "Approval", "measured", &json!({ "title": "Horse" }))?;
     let whole = browse(&runner, &chromium, Some(&run))?;
-    let mut rows = rows_of(&whole);
+    let mut rows = rows_of(&whole)?;
     drop(runner);
 
     let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
@@ -57,7 +57,7 @@ pub async fn measure() -> Result<Vec<Row>> {
         .await?;
     say("filling 100,000 runs");
     emulator.fill_runs(&sample, 0..MANY).await?;
-    rows.extend(lists_of(&browse(&runner, &chromium, None)?, "100,000"));
+    rows.extend(lists_of(&browse(&runner, &chromium, None)?, "100,000")?);
     Ok(rows)
 }
 
@@ -78,31 +78,32 @@ fn browse(runner: &Runner, chromium: &str, run: Option<&str>) -> Result<Value> {
         .map_err(|_| format!("the browser: {}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
-fn lists_of(measured: &Value, count: &str) -> Vec<Row> {
-    let listed = number(measured, "/list_pages/rows");
+fn lists_of(measured: &Value, count: &str) -> Result<Vec<Row>> {
+    let listed = number(measured, "/list_pages/rows")?;
     let sight = |from: &str, pointer: &str| {
-        let loads = numbers(measured, pointer);
+        let loads = numbers(measured, pointer)?;
         let what = format!("first row among {count} runs, from {from}");
-        Row::new(PART, what, Figure::Milliseconds(median(&loads)))
+        let row = Row::new(PART, what, Figure::Milliseconds(median(&loads)))
             .unlucky("p95", Figure::Milliseconds(percentile(&loads, 0.95)))
-            .held_against("wanted", Figure::Milliseconds(500.0))
+            .held_against("wanted", Figure::Milliseconds(500.0));
+        Result::Ok(row)
     };
-    vec![
-        sight("the address, signing in", "/list"),
-        sight("the click that signs in", "/list_signed_in"),
+    Ok(vec![
+        sight("the address, signing in", "/list")?,
+        sight("the click that signs in", "/list_signed_in")?,
         stands_still(
             &format!("{listed} runs read and scrolled"),
             measured,
             "/list_pages/longest",
-        ),
-    ]
+        )?,
+    ])
 }
 
-fn rows_of(measured: &Value) -> Vec<Row> {
-    let updates = numbers(measured, "/updates/times");
-    let gaps = numbers(measured, "/grid/gaps");
-    let frames = number(measured, "/grid/frames") / (number(measured, "/grid/ms") / 1e3);
-    let mut rows = lists_of(measured, &FEW.to_string());
+fn rows_of(measured: &Value) -> Result<Vec<Row>> {
+    let updates = numbers(measured, "/updates/times")?;
+    let gaps = numbers(measured, "/grid/gaps")?;
+    let frames = number(measured, "/grid/frames")? / (number(measured, "/grid/ms")? / 1e3);
+    let mut rows = lists_of(measured, &FEW.to_string())?;
     rows.extend([
         Row::new(
             PART,
@@ -118,37 +119,41 @@ fn rows_of(measured: &Value) -> Vec<Row> {
         )
         .unlucky("longest frame", Figure::Milliseconds(worst(&gaps)))
         .held_against("wanted", Figure::PerSecond(60.0)),
-        stands_still("10,000 rows shown and scrolled", measured, "/grid/longest"),
+        stands_still("10,000 rows shown and scrolled", measured, "/grid/longest")?,
         Row::new(
             PART,
             "a chart of 10,000 rows, drawn",
-            Figure::Milliseconds(number(measured, "/chart/took")),
+            Figure::Milliseconds(number(measured, "/chart/took")?),
         ),
-        stands_still("that chart, drawn and pointed at", measured, "/chart/longest"),
-        stands_still("a run with 10 MB of JSON opened", measured, "/json/longest"),
+        stands_still("that chart, drawn and pointed at", measured, "/chart/longest")?,
+        stands_still("a run with 10 MB of JSON opened", measured, "/json/longest")?,
     ]);
-    rows
+    Ok(rows)
 }
 
 /// Longest task of a page. Tasks under 50 ms are not reported by the browser, and count as none.
-fn stands_still(what: &str, measured: &Value, pointer: &str) -> Row {
-    let longest = number(measured, pointer);
-    Row::new(
+fn stands_still(what: &str, measured: &Value, pointer: &str) -> Result<Row> {
+    let longest = number(measured, pointer)?;
+    let row = Row::new(
         PART,
         format!("longest task: {what}"),
         Figure::Milliseconds(longest),
     )
-    .held_against("wanted below", Figure::Milliseconds(STILL_MS))
+    .held_against("wanted below", Figure::Milliseconds(STILL_MS));
+    Ok(row)
 }
 
-fn number(measured: &Value, pointer: &str) -> f64 {
-    measured
-        .pointer(pointer)
-        .and_then(Value::as_f64)
-        .unwrap_or(f64::NAN)
+/// Fails where the script measured nothing.
+fn number(measured: &Value, pointer: &str) -> Result<f64> {
+    let value = measured.pointer(pointer).and_then(Value::as_f64);
+    value.ok_or_else(|| format!("the browser measured no {pointer}").into())
 }
 
-fn numbers(measured: &Value, pointer: &str) -> Vec<f64> {
+fn numbers(measured: &Value, pointer: &str) -> Result<Vec<f64>> {
     let values = measured.pointer(pointer).and_then(Value::as_array);
-    values.into_iter().flatten().filter_map(Value::as_f64).collect()
+    let values: Vec<f64> = values.into_iter().flatten().filter_map(Value::as_f64).collect();
+    match values.is_empty() {
+        true => Err(format!("the browser measured no {pointer}").into()),
+        false => Ok(values),
+    }
 }
