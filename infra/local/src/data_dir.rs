@@ -15,11 +15,12 @@
 
 use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use platform::config::ConfigError;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 /// Format that this version reads and writes. In format 1, records were in an emulator of DynamoDB.
 pub(crate) const FORMAT: u32 = 2;
@@ -27,6 +28,8 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const RESTORING: &str = "restoring";
 /// File with the endpoint of the queues of the process that has the directory open.
 const QUEUES: &str = "queues.json";
+/// Beginning of the names of files that are being written.
+pub(crate) const DRAFT: &str = ".draft-";
 
 #[derive(Serialize, Deserialize)]
 struct Queues {
@@ -109,9 +112,9 @@ impl DataDir {
         let path = self.root.join("format.json");
         let text = match fs::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let text = serde_json::to_vec(&Format { format: FORMAT }).unwrap_or_default();
-                write_whole(&path, &text, false)?;
+                write_whole(&path, &text)?;
                 // Sync the parent, which holds the name of a new directory.
                 let above = sync_folder(&self.root.join(".."));
                 return above.map_err(|error| unusable(&self.root, &error));
@@ -177,13 +180,13 @@ impl DataDir {
     /// Publishes the endpoint of this process's queues.
     pub fn publish_queues(&self, endpoint: String) -> Result<(), ConfigError> {
         let text = serde_json::to_vec(&Queues { endpoint }).unwrap_or_default();
-        write_whole(&self.path(QUEUES), &text, false)
+        write_whole(&self.path(QUEUES), &text)
     }
 
     /// Publishes the port on which the runner answers callers.
     pub fn publish_port(&self, port: u16) -> Result<(), ConfigError> {
         let text = serde_json::to_vec(&Address { port }).unwrap_or_default();
-        write_whole(&self.path("address.json"), &text, false)
+        write_whole(&self.path("address.json"), &text)
     }
 
     /// Returns the last origin at which the runner answered callers; None if there was none.
@@ -194,7 +197,7 @@ impl DataDir {
     }
 }
 
-fn unusable(root: &Path, error: &std::io::Error) -> ConfigError {
+fn unusable(root: &Path, error: &io::Error) -> ConfigError {
     ConfigError::new(format!(
         "The data directory {} cannot be used: {error}. Set DATA_DIR to a folder that you may write.",
         root.display()
@@ -235,7 +238,7 @@ pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
 }
 
 /// Makes a folder that only its owner can enter; an existing folder is not changed.
-pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -259,7 +262,7 @@ pub(crate) fn private_options() -> OpenOptions {
 }
 
 /// Removes the access of other users, which an older version or a lax umask left.
-fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -270,36 +273,40 @@ fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a file atomically; a private file is readable by its owner alone.
-pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), ConfigError> {
+/// Writes a file atomically; only its owner can read it.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     let write = || {
         if fs::read(path).is_ok_and(|present| present == bytes) {
             return Ok(());
         }
-        // A name of this process alone, because several operator commands may run at once.
-        let temporary = path.with_extension(format!("new-{}", std::process::id()));
-        let mut options = match private {
-            true => private_options(),
-            false => OpenOptions::new(),
-        };
-        let mut file = options.create(true).truncate(true).write(true).open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
+        let draft = draft(path, bytes)?;
+        draft.persist(path)?;
         path.parent().map_or(Ok(()), sync_folder)
     };
-    write().map_err(|error: std::io::Error| {
-        ConfigError::new(format!("{} cannot be written: {error}.", path.display()))
-    })
+    write().map_err(|error: io::Error| unwritten(path, &error))
+}
+
+/// Writes a new file beside `path`, under a name of its own, because threads and processes may write one file
+/// at once.
+fn draft(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(folder)?;
+    draft.write_all(bytes)?;
+    draft.as_file().sync_all()?;
+    Ok(draft)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> ConfigError {
+    ConfigError::new(format!("{} cannot be written: {error}.", path.display()))
 }
 
 /// Makes the names in a folder durable.
-pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Reads a private file, or creates it with the result of `make`. If several processes do so at once, one
-/// creates it and the others read that file.
+/// Reads a private file, or creates it with the result of `make`. If several threads or processes do so at
+/// once, one creates it and the others read that file.
 pub fn read_or_make(
     path: &Path,
     make: impl FnOnce() -> Result<Vec<u8>, ConfigError>,
@@ -307,19 +314,13 @@ pub fn read_or_make(
     if let Ok(bytes) = fs::read(path) {
         return Ok(bytes);
     }
-    // Two threads may make one key at the same time.
-    let draft = path.with_extension(format!("draft-{:x}", rand::random::<u64>()));
-    write_whole(&draft, &make()?, true)?;
-    let linked = fs::hard_link(&draft, path).and_then(|()| path.parent().map_or(Ok(()), sync_folder));
-    let _ = fs::remove_file(&draft);
-    match linked {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(ConfigError::new(format!(
-            "{} cannot be written: {error}.",
-            path.display()
-        ))),
-        _ => fs::read(path)
-            .map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
-    }
+    let draft = draft(path, &make()?).map_err(|error| unwritten(path, &error))?;
+    let kept = match draft.persist_noclobber(path) {
+        Err(lost) if lost.error.kind() != io::ErrorKind::AlreadyExists => Err(lost.error),
+        _ => path.parent().map_or(Ok(()), sync_folder),
+    };
+    kept.map_err(|error| unwritten(path, &error))?;
+    fs::read(path).map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display())))
 }
 
 #[cfg(test)]
@@ -341,6 +342,33 @@ mod tests {
                 assert!(found.contains(refusal), "{found}");
             }
         }
+    }
+
+    #[test]
+    fn one_of_many_threads_makes_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = folder.path().join(format!("{round}.key"));
+            let start = std::sync::Barrier::new(8);
+            let made: Vec<Vec<u8>> = std::thread::scope(|threads| {
+                let begin = |number| {
+                    let (path, start) = (&path, &start);
+                    threads.spawn(move || {
+                        read_or_make(path, || {
+                            start.wait();
+                            Ok(vec![number; 3_000])
+                        })
+                    })
+                };
+                let begun: Vec<_> = (0..8).map(begin).collect();
+                begun
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap().unwrap())
+                    .collect()
+            });
+            assert!(made.iter().all(|read| *read == made[0] && read.len() == 3_000));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 50);
     }
 
     #[cfg(unix)]
@@ -370,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_file_in_its_place_is_refused_in_a_sentence() {
-        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = NamedTempFile::new().unwrap();
         let refusal = DataDir::open(file.path()).unwrap_err().to_string();
         assert!(
             refusal.contains("cannot be used") && refusal.contains("DATA_DIR"),

@@ -71,7 +71,7 @@ impl Issuer {
         })?;
         jwk.common.key_id = Some(KEY_ID.to_owned());
         let set = serde_json::to_vec_pretty(&JwkSet { keys: vec![jwk] }).unwrap_or_default();
-        write_whole(&data.path("keys/jwks.json"), &set, false)?;
+        write_whole(&data.path("keys/jwks.json"), &set)?;
         Ok(Self { key })
     }
 

@@ -9,7 +9,7 @@ use platform::{Clock, Error, Result};
 
 use super::archive::Archive;
 use super::{Contents, names};
-use crate::data_dir::DataDir;
+use crate::data_dir::{DRAFT, DataDir};
 use crate::services::open_records;
 
 /// Copies a data directory to a new file that only its owner can read. The file gets its name when it is
@@ -91,7 +91,7 @@ fn keys(data: &DataDir) -> io::Result<Vec<String>> {
     for entry in fs::read_dir(data.path(names::KEYS))? {
         let entry = entry?;
         let name = entry.file_name();
-        let name = name.to_str().filter(|name| !is_draft(name));
+        let name = name.to_str().filter(|name| !name.starts_with(DRAFT));
         if let Some(name) = name
             && names::is_of_a_data_directory(&format!("{}/{name}", names::KEYS))
             && entry.file_type()?.is_file()
@@ -101,11 +101,6 @@ fn keys(data: &DataDir) -> io::Result<Vec<String>> {
     }
     found.sort_unstable();
     Ok(found)
-}
-
-fn is_draft(name: &str) -> bool {
-    name.rsplit_once('.')
-        .is_some_and(|(_, ending)| ending.starts_with("new-") || ending.starts_with("draft-"))
 }
 
 fn folder_of(file: &Path) -> PathBuf {
