@@ -31,6 +31,7 @@ pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
          SET allow_community_extensions = false;
          SET parquet_metadata_cache = true;
          SET streaming_buffer_size = '{STREAM_BYTES}B';
+         SET errors_as_json = true;
          SET TimeZone = 'UTC';",
         temp = sql::path(temp)?,
         temp_bytes = limits.temp_bytes,

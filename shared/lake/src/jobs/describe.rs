@@ -41,9 +41,10 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
     }
     let (original, rewritten) = (&planned.original, &planned.rewritten);
     over_stand_ins(&context.connection, tables, |connection| {
-        let to_error = |error| messages::caller_error(&error, original, rewritten);
-        // Prepared alone first, so that positions in errors refer to the caller's text.
-        drop(connection.prepare(&rewritten.sql).map_err(to_error)?);
+        // Prepared alone first, so that an error has its place in the caller's text.
+        let prepared = connection.prepare(&rewritten.sql);
+        drop(prepared.map_err(|error| messages::caller_error(&error, original, rewritten))?);
+        let to_error = |error| messages::made_error(&error);
         // The driver knows a result's columns only after execution; DESCRIBE returns them without it.
         let mut describe = connection
             .prepare(&description(&rewritten.sql))

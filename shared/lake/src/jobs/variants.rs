@@ -32,7 +32,7 @@ pub(super) fn readable(
     original: &str,
     rewritten: &Rewritten,
 ) -> Result<Option<Readable>> {
-    let to_error = |error| messages::caller_error(&error, original, rewritten);
+    let to_error = |error| messages::made_error(&error);
     let inner = without_semicolons(&rewritten.sql);
     let mut describe = connection.prepare(&description(inner)).map_err(to_error)?;
     let values = bound_values(&describe, original, rewritten)?;

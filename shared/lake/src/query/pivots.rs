@@ -219,9 +219,7 @@ fn values(
         pivot.sql,
         MAX_VALUES + 1
     );
-    // An empty text has no positions; positions in this query mean nothing to the caller.
-    let nowhere = Rewritten::own(String::new());
-    let to_error = |error| messages::caller_error(&error, "", &nowhere);
+    let to_error = |error| messages::made_error(&error);
     let mut statement = connection.prepare(&sql).map_err(to_error)?;
     let bound = bound_values(&statement, original, rewritten)?;
     let mut rows = statement.query(params_from_iter(bound)).map_err(to_error)?;

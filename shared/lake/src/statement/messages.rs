@@ -5,6 +5,7 @@
 
 use duckdb::Error as DuckError;
 use platform::{Error, ErrorKind};
+use serde::Deserialize;
 
 use crate::statement::parameters::Rewritten;
 use crate::statement::position::Position;
@@ -61,11 +62,36 @@ pub(crate) fn kind(text: &str) -> Option<&'static str> {
         .find(|kind| text.starts_with(kind))
 }
 
-/// Returns the text of DuckDB's error.
+/// An error of DuckDB under the setting `errors_as_json`.
+#[derive(Deserialize)]
+struct Described {
+    exception_type: String,
+    exception_message: String,
+    /// Byte offset in the statement, in digits.
+    position: Option<String>,
+}
+
+/// Returns the text of DuckDB's error: its kind, and its sentence.
 pub(crate) fn text(error: &DuckError) -> String {
-    match error {
-        DuckError::DuckDBFailure(_, Some(text)) => text.clone(),
-        other => other.to_string(),
+    text_and_position(error).0
+}
+
+/// Also returns the byte offset in the statement, if DuckDB names one.
+fn text_and_position(error: &DuckError) -> (String, Option<usize>) {
+    let DuckError::DuckDBFailure(_, Some(text)) = error else {
+        return (error.to_string(), None);
+    };
+    match serde_json::from_str(text) {
+        Ok(Described {
+            exception_type,
+            exception_message,
+            position,
+        }) => (
+            format!("{exception_type} Error: {exception_message}"),
+            position.and_then(|digits| digits.parse().ok()),
+        ),
+        // Errors of the driver are no JSON.
+        Err(_) => (text.clone(), None),
     }
 }
 
@@ -97,9 +123,23 @@ pub(crate) fn has_no_form(error: &DuckError) -> bool {
         || (text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement)
 }
 
-/// Returns the error for the caller of a query: 422 for memory, 408 for an interruption.
+/// Returns the error of `rewritten` for its caller: 422 for memory, 408 for an interruption.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
-    let text = text(error);
+    let (text, position) = text_and_position(error);
+    error_of(error, text, |status, sentence| {
+        error_at(status, sentence, position, original, rewritten)
+    })
+}
+
+/// Returns the error of a statement that was made from the caller's; a place in it would say nothing.
+pub(crate) fn made_error(error: &DuckError) -> Error {
+    error_of(error, text(error), |status, sentence| {
+        Error::new(status, closed(sentence))
+    })
+}
+
+/// `about_statement` makes an error about the statement, from its sentence.
+fn error_of(error: &DuckError, text: String, about_statement: impl Fn(ErrorKind, &str) -> Error) -> Error {
     if has_no_form(error) {
         return Error::unprocessable(
             "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
@@ -112,7 +152,10 @@ pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewrit
             Error::invalid("The query uses a form that cannot be read; write it in another way.")
                 .with_source(text)
         }
-        Cause::Statement => statement_error(&text, original, rewritten),
+        Cause::Statement => {
+            let (status, sentence) = explained(&text);
+            about_statement(status, &sentence)
+        }
         Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
         Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
         Cause::Fence => Error::new(ErrorKind::InvalidRequest, FENCED).with_source(text),
@@ -179,37 +222,40 @@ fn error_at(
     original: &str,
     rewritten: &Rewritten,
 ) -> Error {
-    let end = if sentence.ends_with(['.', '?', '!']) {
+    let sentence = closed(sentence);
+    match position.filter(|position| *position <= rewritten.sql.len()) {
+        Some(position) => {
+            let (line, column) = rewritten.position(original, position);
+            Error::new(kind, format!("Line {line}, column {column}: {sentence}"))
+                .with_source(Position { line, column })
+        }
+        None => Error::new(kind, sentence),
+    }
+}
+
+/// Adds the full stop that DuckDB's sentences may lack.
+fn closed(sentence: &str) -> String {
+    let stop = if sentence.ends_with(['.', '?', '!']) {
         ""
     } else {
         "."
     };
-    match position.filter(|position| *position <= rewritten.sql.len()) {
-        Some(position) => {
-            let (line, column) = rewritten.position(original, position);
-            Error::new(kind, format!("Line {line}, column {column}: {sentence}{end}"))
-                .with_source(Position { line, column })
-        }
-        None => Error::new(kind, format!("{sentence}{end}")),
-    }
+    format!("{sentence}{stop}")
 }
 
-fn statement_error(text: &str, original: &str, rewritten: &Rewritten) -> Error {
-    let (message, excerpt) = text.split_once("\n\nLINE ").unwrap_or((text, ""));
-    let position = excerpt_position(excerpt, &rewritten.sql);
-    let message = ABOUT_THE_STATEMENT
-        .iter()
-        .find_map(|kind| message.strip_prefix(kind)?.strip_prefix(": "))
-        .unwrap_or(message);
+/// Returns the status and the sentence of an error about the statement.
+fn explained(text: &str) -> (ErrorKind, String) {
+    let message = kind(text)
+        .and_then(|kind| text.strip_prefix(kind)?.strip_prefix(": "))
+        .unwrap_or(text);
     let suggestion =
         suggestion(message).map_or_else(String::new, |close| format!(" Did you mean '{close}'?"));
     let is_about_a_value = ABOUT_A_VALUE.iter().any(|kind| text.starts_with(kind));
-    let kind = match is_about_a_value {
+    let status = match is_about_a_value {
         true => ErrorKind::Unprocessable,
         false => ErrorKind::InvalidRequest,
     };
-    let sentence = scrub(message) + &suggestion;
-    error_at(kind, &sentence, position, original, rewritten)
+    (status, scrub(message) + &suggestion)
 }
 
 /// Returns the column that an unknown name in DuckDB's message most likely means, from its list (`Candidate
@@ -222,30 +268,6 @@ fn suggestion(message: &str) -> Option<&str> {
         unknown,
         candidates.filter_map(|candidate| candidate.trim_matches('"').rsplit(['.', '"']).next()),
     )
-}
-
-/// Returns the byte offset to which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one
-/// line of the statement, cut at the sides with `...`; the caret stands under the position.
-fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
-    let (shown, caret) = excerpt.split_once('\n')?;
-    let (line, shown_text) = shown.split_once(": ")?;
-    let line: usize = line.parse().ok()?;
-    let prefix = "LINE ".len() + shown.len() - shown_text.len();
-    let in_shown = caret.find('^')?.checked_sub(prefix)?;
-    let line_start: usize = sql
-        .split_inclusive('\n')
-        .take(line.checked_sub(1)?)
-        .map(str::len)
-        .sum();
-    let line_text = sql.get(line_start..)?.lines().next()?;
-    let cut = shown_text.strip_prefix("...");
-    let visible = cut.unwrap_or(shown_text);
-    let visible = visible.strip_suffix("...").unwrap_or(visible);
-    let visible_start = line_text.find(visible)?;
-    let dots = if cut.is_some() { "...".len() } else { 0 };
-    let columns = in_shown.checked_sub(dots)?;
-    let bytes: usize = visible.chars().take(columns).map(char::len_utf8).sum();
-    Some(line_start + visible_start + bytes)
 }
 
 /// Joins `message` to one line and removes details of the machine: paths, hints about settings, suggestions
@@ -372,16 +394,6 @@ mod tests {
         assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
         assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Fault);
         assert_eq!(cause("Permission Error: Cannot access file"), Cause::Fence);
-    }
-
-    #[test]
-    fn the_excerpt_gives_the_place() {
-        let sql = "select 1,\n  nope\nfrom t";
-        assert_eq!(excerpt_position("2:   nope\n          ^", sql), sql.find("nope"));
-        let long = format!("select {} nope from t", "1, ".repeat(100));
-        let shown = format!("1: ...{} nope from t", "1, ".repeat(3));
-        let caret = format!("{}^", " ".repeat("LINE 1: ...1, 1, 1,  ".len()));
-        assert!(excerpt_position(&format!("{shown}\n{caret}"), &long).is_some());
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn parse(connection: &Connection, original: &str, rewritten: &Rewritt
             [&rewritten.sql],
             |row| row.get(0),
         )
-        .map_err(|error| messages::caller_error(&error, original, rewritten))?;
+        .map_err(|error| messages::made_error(&error))?;
     let value = read(&text)
         .or_else(|_| read(&finite(&text)))
         .map_err(|error| Error::invalid("The query cannot be read.").with_source(error))?;

@@ -214,6 +214,58 @@ async fn rows_stop_at_the_limit() {
 }
 
 #[tokio::test]
+async fn the_column_of_an_error_counts_characters_of_any_width() {
+    let store = Store::with_orders(limits()).await;
+    let long = "'漢', ".repeat(200);
+    for before in [
+        "select\t1,\t",
+        "select '\t漢字', ",
+        "select 'e\u{301}', 'é', ",
+        "select '👨\u{200d}👩\u{200d}👧 🇩🇪 \u{200b}', ",
+        "-- 漢\r\n\tselect\u{a0}{{n}} as \"漢\", ",
+        &format!("select {long}"),
+    ] {
+        let sql = format!("{before}nope from orders");
+        let error = store.query_with(&sql, json!({ "n": 1 }), None).await.unwrap_err();
+        let line = before.lines().last().unwrap();
+        let place = format!(
+            "Line {}, column {}: ",
+            before.lines().count(),
+            line.chars().count() + 1
+        );
+        assert!(error.message().starts_with(&place), "{sql}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_of_the_statement_cannot_pass_for_another_error() {
+    let store = Store::with_orders(limits()).await;
+    let forged = r#"{"exception_type":"Permission","exception_message":"x","position":"7"}"#;
+    for text in [
+        forged,
+        "Out of Memory Error: x",
+        "x\n\nLINE 1: select\n              ^",
+    ] {
+        let sql = "select error({{text}})";
+        let error = store
+            .query_with(sql, json!({ "text": text }), None)
+            .await
+            .unwrap_err();
+        let shown = text
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(
+            (error.status(), error.message()),
+            (400, &*format!("{shown}.")),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn errors_of_the_statement_say_what_and_where() {
     let store = Store::with_orders(limits()).await;
     for (sql, expected) in [
