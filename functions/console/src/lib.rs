@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use platform::config::ConfigError;
@@ -55,8 +55,7 @@ impl Console {
     pub fn routes(self) -> Router {
         Router::new()
             .route("/console", get(page))
-            .route("/console/config.json", get(config))
-            .route("/console/{*path}", get(asset))
+            .route("/console/{*path}", get(file))
             .with_state(self)
     }
 }
@@ -72,18 +71,17 @@ async fn page(State(console): State<Console>) -> Result<impl IntoResponse> {
     Ok((headers, file.content.clone()))
 }
 
-async fn config(State(console): State<Console>) -> impl IntoResponse {
-    ([(CACHE_CONTROL, ALWAYS_ASKED)], Json(console.0.settings.clone()))
-}
-
-async fn asset(State(console): State<Console>, Path(path): Path<String>) -> Result<impl IntoResponse> {
+async fn file(State(console): State<Console>, Path(path): Path<String>) -> Result<Response> {
     // From a page at `/console/`, the relative addresses of its files begin with a second `console/`. Whether
     // API Gateway passes that slash on is not documented.
     let name = path.strip_prefix("console/").unwrap_or(&path);
+    if name == "config.json" {
+        return Ok(([(CACHE_CONTROL, ALWAYS_ASKED)], Json(&console.0.settings)).into_response());
+    }
     let file = console.0.files.get(name).filter(|_| name.starts_with("assets/"));
     let file = file.ok_or_else(missing)?;
     let headers = [(CONTENT_TYPE, file.media_type), (CACHE_CONTROL, FOREVER)];
-    Ok((headers, file.content.clone()))
+    Ok((headers, file.content.clone()).into_response())
 }
 
 fn missing() -> Error {

@@ -21,6 +21,9 @@ test('no token is stored where another page or the disk has it', async ({ page }
 test('an address with a slash at its end shows the same page', async ({ browser, origin, developer }) => {
   const page = await browser.newPage();
   const errors = watch(page);
+  page.on('response', (response) => {
+    if (!response.ok()) errors.push(`${response.status()} ${response.url()}`);
+  });
   await signInWith(page, `${origin}`, developer, '/#/prompts');
   await expect(page.getByRole('heading', { level: 1, name: 'Prompts' })).toBeVisible();
   expect(errors).toEqual([]);
