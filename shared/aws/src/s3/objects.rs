@@ -204,14 +204,9 @@ impl ObjectStore for S3Objects {
                 .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
                 .await
                 .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
-            // HTTP itself requires the length, and a browser lets no page set it.
-            let headers = request
-                .headers()
-                .filter(|(name, _)| !name.eq_ignore_ascii_case("content-length"))
-                .map(|(name, value)| (name.to_lowercase(), value.to_owned()));
             Ok(UploadLink {
                 url: request.uri().to_owned(),
-                headers: headers.collect::<BTreeMap<_, _>>(),
+                headers: headers_to_set(request.headers()),
             })
         })
     }
@@ -260,5 +255,35 @@ impl ObjectStore for S3Objects {
             sent.map_err(unavailable)?;
             Ok(())
         })
+    }
+}
+
+/// Returns the headers that an upload sets.
+fn headers_to_set<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
+    // HTTP itself requires the length, and a browser lets no page set it. In Lambda the SDK adds the header of
+    // X-Ray, which is not signed, and which the bucket's CORS rule refuses.
+    let left_out = ["content-length", "x-amzn-trace-id"];
+    headers
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .filter(|(name, _)| !left_out.contains(&name.as_str()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_from_a_page_sets_no_header_that_the_bucket_refuses() {
+        let headers = [
+            ("content-length", "9"),
+            ("content-type", UPLOAD_TYPE),
+            ("X-Amzn-Trace-Id", "Root=1-6b083d8e"),
+        ];
+        let set = headers_to_set(headers.into_iter());
+        assert_eq!(
+            set,
+            BTreeMap::from([("content-type".to_owned(), UPLOAD_TYPE.to_owned())])
+        );
     }
 }
