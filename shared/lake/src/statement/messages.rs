@@ -69,6 +69,8 @@ struct Described {
     exception_message: String,
     /// Byte offset in the statement, in digits.
     position: Option<String>,
+    /// Of an error in DuckDB itself.
+    stack_trace: Option<String>,
 }
 
 /// Returns the text of DuckDB's error: its kind, and its sentence.
@@ -81,15 +83,20 @@ fn text_and_position(error: &DuckError) -> (String, Option<usize>) {
     let DuckError::DuckDBFailure(_, Some(text)) = error else {
         return (error.to_string(), None);
     };
-    match serde_json::from_str(text) {
+    // Where the driver splits a text into statements, DuckDB wraps the JSON of a syntax error again.
+    match serde_json::from_str(text.strip_prefix("Parser Error: ").unwrap_or(text)) {
         Ok(Described {
             exception_type,
             exception_message,
             position,
-        }) => (
-            format!("{exception_type} Error: {exception_message}"),
-            position.and_then(|digits| digits.parse().ok()),
-        ),
+            stack_trace,
+        }) => {
+            let trace = stack_trace.map_or_else(String::new, |trace| format!("\n{trace}"));
+            (
+                format!("{exception_type} Error: {exception_message}{trace}"),
+                position.and_then(|digits| digits.parse().ok()),
+            )
+        }
         // Errors of the driver are no JSON.
         Err(_) => (text.clone(), None),
     }
@@ -131,7 +138,7 @@ pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewrit
     })
 }
 
-/// Returns the error of a statement that was made from the caller's; a place in it would say nothing.
+/// Returns the error of another statement for the caller; a place in it would say nothing.
 pub(crate) fn made_error(error: &DuckError) -> Error {
     error_of(error, text(error), |status, sentence| {
         Error::new(status, closed(sentence))
@@ -394,6 +401,37 @@ mod tests {
         assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
         assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Fault);
         assert_eq!(cause("Permission Error: Cannot access file"), Cause::Fence);
+    }
+
+    #[test]
+    fn errors_of_both_forms_of_json_are_read() {
+        let connection = duckdb::Connection::open_in_memory().unwrap();
+        connection.execute_batch("SET errors_as_json = true").unwrap();
+        for (sql, sentence, position) in [
+            (
+                "SELEC 1",
+                "Parser Error: syntax error at or near \"SELEC\"",
+                Some(0),
+            ),
+            (
+                "SELECT '\t漢', nope",
+                "Binder Error: Referenced column \"nope\"",
+                Some(15),
+            ),
+            (
+                "SELECT error('{\"exception_type\":\"INTERNAL\",\"exception_message\":\"x\"}')",
+                "Invalid Input Error: {",
+                None,
+            ),
+        ] {
+            let failed = connection
+                .prepare(sql)
+                .and_then(|mut statement| statement.execute([]))
+                .unwrap_err();
+            let (text, found) = text_and_position(&failed);
+            assert!(text.starts_with(sentence), "{text}");
+            assert_eq!(found, position, "{text}");
+        }
     }
 
     #[test]
