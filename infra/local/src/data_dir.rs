@@ -273,7 +273,7 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file atomically; only its owner can read it.
+/// Writes a file atomically; only its owner can read a new one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     let write = || {
         if fs::read(path).is_ok_and(|present| present == bytes) {
