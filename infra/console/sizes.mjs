@@ -40,7 +40,9 @@ const largest = Math.max(...screens);
 console.log(
   `JavaScript, compressed: the list of runs ${kb(first)} of ${kb(MAX_FIRST)}, the largest screen ${kb(largest)} of ${kb(MAX_SCREEN)}, everything ${kb(all)} of ${kb(MAX_ALL)}, of that charts ${kb(charts)}`,
 );
-if (first > MAX_FIRST || largest > MAX_SCREEN || all > MAX_ALL || charts === 0) process.exit(1);
+// Less means that a chunk is called something else now, and is not counted.
+const counted = charts > 0 && largest > charts;
+if (!counted || first > MAX_FIRST || largest > MAX_SCREEN || all > MAX_ALL) process.exit(1);
 
 function kb(bytes) {
   return `${Math.round(bytes / 1_000)} kB`;

@@ -3,9 +3,20 @@ declare module 'vega-dataflow' {
   export const transforms: Record<string, unknown>;
 }
 declare module 'vega-encode';
+declare module 'vega-functions' {
+  type Function = (...args: unknown[]) => unknown;
+  export function expressionFunction(name: string, replacement?: Function): Function;
+}
 declare module 'vega-geo';
 declare module 'vega-regression';
-declare module 'vega-transforms';
+declare module 'vega-transforms' {
+  interface BinOptions {
+    extent: [number, number];
+    step?: number;
+    steps?: number[];
+  }
+  export const bin: { prototype: { transform: (options: BinOptions, pulse: unknown) => unknown } };
+}
 declare module 'vega-view-transforms';
 declare module 'vega-voronoi';
 declare module 'vega-parser' {

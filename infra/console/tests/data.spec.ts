@@ -95,9 +95,8 @@ test('an error of a statement is marked, and a statement that changes data is re
   await open(page, `#/data/${id}/query`);
   await statement(page).fill('SELECT id,\n  town FROM orders');
   await expect(page.locator('.cm-lintRange-error')).toHaveText('town');
-  // The service counts these two characters as four.
-  await statement(page).fill("SELECT '日本', town FROM orders");
-  await expect(page.locator('.cm-lintRange-error')).toHaveText('town');
+  await statement(page).fill("SELECT '日本',\to.town FROM orders AS o");
+  await expect(page.locator('.cm-lintRange-error')).toHaveText('o.town');
   await ask(page, 'DELETE FROM orders');
   await expect(page.getByRole('alert').filter({ hasText: 'Only SELECT statements are allowed' })).toBeVisible();
 });
@@ -438,12 +437,66 @@ test('a chart that hangs is stopped, and keeps no other from being drawn', async
   await expect.poll(() => page.workers().length).toBe(0);
 });
 
+test('a chart that hangs by a timer of its own is stopped', async ({ page, api }) => {
+  const id = await storeWith(api);
+  const spec = { params: [{ name: 'n', value: 0, on: [{ events: 'timer{50}', update: `test(/^(a+)+$/, '${'a'.repeat(60)}b')` }] }], mark: 'bar', encoding: { y: { field: 'orders', type: 'quantitative' } } };
+  const { id: dashboard } = await api('POST', `/data/${id}/dashboards`, { name: 'Ticks', query: 'SELECT count(*) AS orders FROM orders', spec });
+  await page.clock.install();
+  await open(page, `#/data/${id}/dashboards/${dashboard}`);
+  await expect(page.getByRole('img', { name: 'Chart of the dashboard Ticks' }).locator('canvas')).toBeVisible();
+  await page.waitForTimeout(300);
+  await page.clock.fastForward(10_000);
+  await page.clock.fastForward(20_000);
+  await expect(page.getByRole('alert')).toContainText('took more than 20 seconds and was stopped');
+  await expect.poll(() => page.workers().length).toBe(0);
+});
+
+test('a chart that fails after its first drawing says why', async ({ page, api }) => {
+  const id = await storeWith(api);
+  const spec = { params: [{ name: 'height', value: 300, bind: { input: 'range', min: 100, max: 5_000 } }], mark: 'bar', encoding: { y: { field: 'orders', type: 'quantitative' } } };
+  const { id: dashboard } = await api('POST', `/data/${id}/dashboards`, { name: 'Grows', query: 'SELECT count(*) AS orders FROM orders', spec });
+  await open(page, `#/data/${id}/dashboards/${dashboard}`);
+  await page.getByRole('slider', { name: 'height' }).fill('900');
+  await expect(page.locator('.chart canvas')).toHaveCSS('height', '900px');
+  await page.getByRole('slider', { name: 'height' }).fill('4500');
+  await expect(page.getByRole('alert')).toContainText('more than 4000 pixels');
+});
+
+test('a parameter shows no more than the beginning of a long text', async ({ page, api }) => {
+  const id = await storeWith(api);
+  const long = 'a'.repeat(9_000);
+  const spec = { params: [{ name: 'text', expr: `replace('${long}', /a/g, '${long}')`, bind: { input: 'text' } }], mark: 'bar', encoding: { y: { field: 'orders', type: 'quantitative' } } };
+  const { id: dashboard } = await api('POST', `/data/${id}/dashboards`, { name: 'Long', query: 'SELECT count(*) AS orders FROM orders', spec });
+  await open(page, `#/data/${id}/dashboards/${dashboard}`);
+  await expect(page.getByLabel('text', { exact: true })).toHaveValue(/^a{1000}$/);
+});
+
+const ENDLESS: [string, Definition][] = [
+  ['The chart has more than 10000 bins', { encoding: { x: { field: 'amount', type: 'ordinal', bin: { step: 1e-7 } } } }],
+  ['sequence() in an expression of the chart makes more than 10000', { transform: [{ calculate: 'length(sequence(0, 1e10))', as: 'made' }] }],
+  ['sequence() in an expression of the chart makes more than 10000', { transform: [{ calculate: 'length((\\u0073equence)(0, 1e10))', as: 'made' }] }],
+  ['utcSequence() in an expression of the chart makes more than 10000', { transform: [{ calculate: "length(utcSequence('milliseconds', 0, 1e10))", as: 'made' }] }],
+  ['pad() in an expression of the chart makes more than 10000', { transform: [{ calculate: "length(pad('a', 1e9))", as: 'made' }] }],
+  ['format() in an expression of the chart makes more than 10000', { transform: [{ calculate: "length(format(1, '0' + '1000000000' + 'd'))", as: 'made' }] }],
+];
+
+test('what makes values or texts without limit is refused', async ({ page, api, allowErrors }) => {
+  allowErrors(/./);
+  const id = await storeWith(api);
+  for (const [refused, part] of ENDLESS) {
+    const encoding = { x: { field: 'amount', type: 'quantitative' } };
+    const { id: dashboard } = await api('POST', `/data/${id}/dashboards`, { name: unique(), query: 'SELECT amount FROM orders', spec: { mark: 'bar', encoding, ...part } });
+    await open(page, `#/data/${id}/dashboards/${dashboard}`);
+    await expect(page.getByRole('alert')).toContainText(refused);
+  }
+});
+
 test('a long tooltip is cut, and a click sets the field of its parameter', async ({ page, api }) => {
   const id = await storeWith(api);
   const spec = {
     params: [{ name: 'chosen', value: 500, bind: { input: 'range', name: 'Chosen' } }, { name: 'click', select: { type: 'point', on: 'click', fields: ['orders'] }, bind: { orders: { input: 'number', name: 'Clicked' } } }],
     mark: 'bar',
-    encoding: { x: { field: 'city', type: 'nominal' }, y: { field: 'orders', type: 'quantitative' }, tooltip: { field: 'orders', type: 'quantitative', format: '0500000d' } },
+    encoding: { x: { field: 'city', type: 'nominal' }, y: { field: 'orders', type: 'quantitative' }, tooltip: { field: 'orders', type: 'quantitative', format: '03000d' } },
   };
   const dashboard = await api('POST', `/data/${id}/dashboards`, { name: 'Long', query: "SELECT 'Lisbon' AS city, count(*) AS orders FROM orders", spec });
   await open(page, `#/data/${id}/dashboards/${dashboard.id}`);

@@ -6,13 +6,11 @@
 import { expressionInterpreter } from 'vega-interpreter';
 import { compile, type TopLevelSpec } from 'vega-lite';
 
-import { inputOf } from './inputs';
+import { inputOf, MAX_TEXT, shown } from './inputs';
+import './limits';
 import type { Input, Look } from './messages';
 import { SURFACE, type Container } from './surface';
 import { parse, View } from './vega';
-
-/** Characters of a tooltip that is shown. */
-const MAX_TOOLTIP = 1_000;
 
 export interface Drawn {
   view: View;
@@ -46,12 +44,13 @@ export async function draw(
   const view = new View(runtime, { expr: expressionInterpreter, loader, logger: log, renderer: SURFACE, container, hover: true, tooltip } as never);
   await view.runAsync();
   if (failures.length > 0) throw failures[0];
+  log.error = (cause) => (container.tell({ kind: 'failed', message: messageOf(cause) }), log);
 
   let setting: string | undefined;
   const inputs = runtime.bindings.flatMap((binding) => inputOf(binding, view.signal(binding.signal) as unknown));
   for (const { signal } of inputs) {
     view.addSignalListener(signal, (_name, value: unknown) => {
-      if (signal !== setting) container.tell({ kind: 'value', signal, value });
+      if (signal !== setting) container.tell({ kind: 'value', signal, value: shown(value) });
     });
   }
   const set = async (signal: string, value: unknown) => {
@@ -62,6 +61,10 @@ export async function draw(
     setting = undefined;
   };
   return { view, inputs, set };
+}
+
+export function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function configOf({ text, line, accent, dark }: Look) {
@@ -79,9 +82,9 @@ function configOf({ text, line, accent, dark }: Look) {
 
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (typeof value !== 'object' || value instanceof Date) return String(value).slice(0, MAX_TOOLTIP);
+  if (typeof value !== 'object' || value instanceof Date) return String(value).slice(0, MAX_TEXT);
   const lines = Object.entries(value).map(([name, part]) => `${name}: ${typeof part === 'object' ? JSON.stringify(part) : String(part)}`);
-  return lines.join('\n').slice(0, MAX_TOOLTIP);
+  return lines.join('\n').slice(0, MAX_TEXT);
 }
 
 function refuse(): Promise<never> {

@@ -5,7 +5,7 @@
  * hangs keeps no other from being drawn, and ends with its view.
  */
 
-import type { Gesture, Input, Look, Order, Report } from './messages';
+import type { Input, Look, Order, Report } from './messages';
 
 export interface Contents {
   spec: Record<string, unknown>;
@@ -17,12 +17,14 @@ export interface Listener {
   failed: (error: Error) => void;
   /** Text for a place in the chart, in pixels; an empty one hides it. */
   tooltip: (text: string, x: number, y: number) => void;
-  /** A parameter has changed by a gesture. */
+  /** A parameter has changed, and not by its field. */
   value: (signal: string, value: unknown) => void;
 }
 
 /** Time for one order, in milliseconds. */
 const MAX_MS = 20_000;
+/** Time without an order after which the worker is asked whether it still answers, in milliseconds. */
+const CHECK_MS = 10_000;
 
 /** Fields of events that Vega reads, beside the coordinates. */
 const FIELDS = ['button', 'buttons', 'altKey', 'ctrlKey', 'metaKey', 'shiftKey', 'deltaX', 'deltaY', 'deltaMode', 'pointerId', 'pointerType'];
@@ -30,31 +32,36 @@ const FIELDS = ['button', 'buttons', 'altKey', 'ctrlKey', 'metaKey', 'shiftKey',
 export class Chart {
   readonly #canvas = document.createElement('canvas');
   readonly #listener: Listener;
-  readonly #worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+  #worker: Worker | undefined;
   readonly #queue: Order[] = [];
-  /** Set while the worker follows an order. */
+  #state: 'idle' | 'busy' | 'over' = 'idle';
+  #isDrawn = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #place = { x: 0, y: 0 };
-  /** The canvas may be on the page for longer, until another one is drawn. */
-  #over = false;
 
   constructor({ spec, rows }: Contents, look: Look, listener: Listener) {
     this.#listener = listener;
-    this.#worker.onmessage = ({ data }: MessageEvent<Report>) => this.#hear(data);
-    this.#worker.onerror = (event) => this.#fail(event.message || 'The code that draws charts could not be loaded. Reload the page.');
-    const canvas = this.#canvas.transferControlToOffscreen();
-    this.#send({ kind: 'draw', canvas, spec, rows, look }, [canvas]);
+    try {
+      const canvas = this.#canvas.transferControlToOffscreen();
+      this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+      this.#worker.onmessage = ({ data }: MessageEvent<Report>) => this.#hear(data);
+      this.#worker.onerror = (event) => this.#fail(event.message || 'The code that draws charts could not be loaded. Reload the page.');
+      this.#send({ kind: 'draw', canvas, spec, rows, look }, [canvas]);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error.message : String(error));
+    }
   }
 
+  /** Sets a parameter. Until the chart is drawn its fields are those of the chart before it. */
   set(signal: string, value: unknown): void {
-    this.#put({ kind: 'input', signal, value });
+    if (this.#isDrawn) this.#put({ kind: 'input', signal, value });
   }
 
   close(): void {
-    this.#over = true;
+    this.#state = 'over';
     clearTimeout(this.#timer);
-    this.#worker.onmessage = this.#worker.onerror = null;
-    this.#worker.terminate();
+    if (this.#worker !== undefined) this.#worker.onmessage = this.#worker.onerror = null;
+    this.#worker?.terminate();
   }
 
   #fail(message: string): void {
@@ -66,6 +73,7 @@ export class Chart {
     switch (report.kind) {
       case 'drawn':
         for (const type of new Set([...report.gestures, 'pointerup', 'pointercancel'])) if (!/^(touch|drag)/.test(type)) this.#listen(type);
+        this.#isDrawn = true;
         this.#listener.drawn(this.#canvas, report.inputs);
         return this.#next();
       case 'failed':
@@ -105,32 +113,41 @@ export class Chart {
 
   /** Sends an order when the worker is done with those before it. */
   #put(order: Order): void {
-    if (this.#over) return;
-    const last = this.#queue.at(-1);
-    if (last !== undefined && replaces(order, last)) this.#queue.pop();
+    if (this.#state === 'over') return;
+    const replaced = replacedBy(order, this.#queue);
+    if (replaced >= 0) this.#queue.splice(replaced, 1);
     this.#queue.push(order);
-    if (this.#timer === undefined) this.#next();
+    if (this.#state === 'idle') this.#next();
   }
 
   #next(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
     const order = this.#queue.shift();
-    if (order !== undefined) this.#send(order);
+    if (order !== undefined) return this.#send(order);
+    this.#state = 'idle';
+    this.#timer = setTimeout(() => this.#send({ kind: 'check' }), CHECK_MS);
   }
 
   #send(order: Order, transfer: Transferable[] = []): void {
+    this.#state = 'busy';
     this.#timer = setTimeout(() => this.#fail(`The chart took more than ${MAX_MS / 1_000} seconds and was stopped. Show fewer rows.`), MAX_MS);
-    this.#worker.postMessage(order, transfer);
+    this.#worker?.postMessage(order, transfer);
   }
 }
 
-/** Of moves in a row, and of values of one field, only the last one is worth drawing. */
-function replaces(order: Order, before: Order): boolean {
-  if (order.kind === 'gesture' && before.kind === 'gesture') return isMove(order.gesture) && isMove(before.gesture);
-  return order.kind === 'input' && before.kind === 'input' && order.signal === before.signal;
+/** Index of a waiting order that another one makes useless: of moves in a row and of values of one field, only the last is worth drawing. */
+function replacedBy(order: Order, queue: readonly Order[]): number {
+  for (let at = queue.length - 1; at >= 0; at -= 1) {
+    const waiting = queue[at];
+    if (order.kind === 'input' && waiting?.kind === 'input') {
+      if (order.signal === waiting.signal) return at;
+    } else if (order.kind === 'gesture' && waiting?.kind === 'gesture' && isMove(order) && isMove(waiting)) {
+      if (order.gesture.type === waiting.gesture.type) return at;
+    } else return -1;
+  }
+  return -1;
 }
 
-function isMove({ type }: Gesture): boolean {
-  return type === 'pointermove';
+function isMove({ gesture }: Order & { kind: 'gesture' }): boolean {
+  return gesture.type.endsWith('move');
 }

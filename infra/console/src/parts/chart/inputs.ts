@@ -4,6 +4,8 @@ import type { Input } from './messages';
 
 /** Options of a field that are shown. */
 const MAX_OPTIONS = 200;
+/** Characters of a field or a tooltip that are shown. */
+export const MAX_TEXT = 1_000;
 
 /** What a specification says of a field; none of it is checked. */
 export type Binding = { signal: string } & Partial<Record<'input' | 'name' | 'options' | 'labels' | 'min' | 'max' | 'step', unknown>>;
@@ -25,9 +27,14 @@ export function inputOf({ signal, input, name, options, labels, min, max, step }
       min: number(min) ?? Math.min(0, most, begin),
       max: most,
       step: number(step) ?? 'any',
-      value,
+      value: shown(value),
     },
   ];
+}
+
+/** Returns the value that the page gets: a text has no limit in an expression. */
+export function shown(value: unknown): unknown {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null) ? String(value).slice(0, MAX_TEXT) : value;
 }
 
 function number(value: unknown): number | undefined {

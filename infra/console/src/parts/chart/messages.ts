@@ -35,7 +35,9 @@ export interface Input {
 export type Order =
   | { kind: 'draw'; canvas: OffscreenCanvas; spec: Record<string, unknown>; rows: readonly Record<string, unknown>[]; look: Look }
   | { kind: 'gesture'; gesture: Gesture }
-  | { kind: 'input'; signal: string; value: unknown };
+  | { kind: 'input'; signal: string; value: unknown }
+  /** Asks for nothing but the answer: a chart may hang by a timer of its own. */
+  | { kind: 'check' };
 
 export type Report =
   /** `gestures` are the types of events that the chart listens to. */
@@ -47,5 +49,5 @@ export type Report =
   /** Empty where there is nothing to tell. */
   | { kind: 'tooltip'; text: string }
   | { kind: 'cursor'; cursor: string }
-  /** A parameter has changed by a gesture. */
+  /** A parameter has changed, and not by its field. */
   | { kind: 'value'; signal: string; value: unknown };

@@ -9,10 +9,12 @@ import type { Gesture, Look, Report } from './messages';
 /** Name under which Vega finds the renderer. */
 export const SURFACE = 'surface';
 
-/** Longest side of a chart, in pixels of the page: a canvas takes memory by its area. */
+/** Longest side of a chart, in pixels of the page. */
 const MAX_SIDE = 4_000;
-/** Words of CSS. An address of a picture is none, and nothing is loaded from one. */
-const CURSOR = /^[a-z-]*$/;
+/** Longest side of a canvas, in its own pixels: it takes memory by its area, here up to 256 MB. */
+const MAX_PIXELS = 8_000;
+/** A word of CSS; the address of a picture is no cursor, because the page would load it. */
+const CURSOR = /^[a-z-]{0,20}$/;
 
 /** The canvas, as Vega uses one. */
 export class Surface extends EventTarget {
@@ -81,7 +83,7 @@ class SurfaceRenderer extends CanvasRenderer {
     const container = this._el as Container;
     if (!(width <= MAX_SIDE && height <= MAX_SIDE)) throw new Error(`The chart is more than ${MAX_SIDE} pixels wide or high.`);
     container.tell({ kind: 'size', width, height });
-    return super.resize(width, height, origin, container.look.ratio);
+    return super.resize(width, height, origin, Math.min(container.look.ratio, MAX_PIXELS / Math.max(width, height)));
   }
 }
 

@@ -1,6 +1,6 @@
 /** Draws a chart beside the page, which would stand still meanwhile: the rows of a query can be many. */
 
-import { draw, type Drawn } from './draw';
+import { draw, messageOf, type Drawn } from './draw';
 import type { Order, Report } from './messages';
 import { Container, repeat, Surface } from './surface';
 
@@ -26,6 +26,6 @@ async function follow(order: Order): Promise<void> {
     }
     tell({ kind: 'ready' });
   } catch (error) {
-    tell({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+    tell({ kind: 'failed', message: messageOf(error) });
   }
 }

@@ -23,11 +23,14 @@ const LIMITS: Record<string, number> = {
   step: MAX_STEP,
   maxbins: MAX_MADE,
   steps: MAX_MADE,
+  minsteps: MAX_MADE,
+  maxsteps: MAX_MADE,
   tickCount: MAX_PLACES,
   columns: 50,
 };
-/** Functions of expressions that can take without limit. */
-const ENDLESS = /\b(sequence|regexp|pad|repeat)\s*\(/;
+/** Keys of number formats, and the width or precision of one that is too long. */
+const FORMAT = /format$/i;
+const LONG = /[1-9]\d{4}/;
 
 /**
  * Returns the chart without them, and the names of what was left out. Throws where a chart cannot be drawn at
@@ -37,8 +40,7 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
   const left = new Set<string>();
   const clean = (value: unknown, key: string, depth: number): unknown => {
     if (depth > MAX_DEPTH) throw new Error(`The chart nests more than ${MAX_DEPTH} levels.`);
-    const endless = typeof value === 'string' ? ENDLESS.exec(unescaped(value)) : null;
-    if (endless !== null) throw new Error(`The chart uses ${endless[1]}() in an expression, which the console does not evaluate.`);
+    if (typeof value === 'string' && FORMAT.test(key) && LONG.test(value)) throw new Error('A format of the chart makes more than 9,999 characters.');
     if (typeof value === 'number') return Math.min(value, LIMITS[key] ?? Infinity);
     if (Array.isArray(value)) return value.map((item) => clean(item, key, depth + 1));
     if (typeof value !== 'object' || value === null) return value;
@@ -55,11 +57,6 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
     return kept;
   };
   return { spec: clean(spec, '', 0) as Spec, left: [...left] };
-}
-
-/** Replaces the escapes that a name in an expression may have. */
-function unescaped(text: string): string {
-  return text.replace(/\\u(?:([0-9a-f]{4})|\{0*([0-9a-f]{1,5})\})/gi, (_, four?: string, braced?: string) => String.fromCodePoint(parseInt(four ?? braced ?? '', 16)));
 }
 
 /** Returns the chart of a text; throws a sentence where it is none. */
