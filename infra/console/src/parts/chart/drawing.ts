@@ -135,7 +135,10 @@ export class Chart {
   }
 }
 
-/** Index of a waiting order that another one makes useless: of moves in a row and of values of one field, only the last is worth drawing. */
+/**
+ * Returns the index of the waiting order that another one makes useless, or -1: of moves in a row, and of
+ * values of one field, only the last is worth drawing.
+ */
 function replacedBy(order: Order, queue: readonly Order[]): number {
   for (let at = queue.length - 1; at >= 0; at -= 1) {
     const waiting = queue[at];
