@@ -91,12 +91,25 @@ const theme = EditorView.theme({
 const replacement = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data } = event;
-    if (inputType !== 'insertText' || data === null || data.length < 2 || view.state.selection.main.empty) return false;
+    if (inputType !== 'insertText' || data === null || data.length < 2) return false;
+    const { from, to } = selected(view);
+    if (from === to) return false;
     event.preventDefault();
-    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    view.dispatch({ changes: { from, to, insert: data }, selection: { anchor: from + data.length }, userEvent: 'input.type', scrollIntoView: true });
     return true;
   },
 });
+
+/** What is selected, also where the browser has not told the editor of it yet. */
+function selected(view: EditorView): { from: number; to: number } {
+  const { main } = view.state.selection;
+  // Chromium has this method on shadow roots, too. Of a long text it knows only the lines in sight.
+  const selection = (view.root as Partial<Document>).getSelection?.();
+  const { anchorNode, focusNode } = selection ?? {};
+  if (!main.empty || !selection || !anchorNode || !focusNode || ![anchorNode, focusNode].every((node) => view.contentDOM.contains(node))) return main;
+  const places = [view.posAtDOM(anchorNode, selection.anchorOffset), view.posAtDOM(focusNode, selection.focusOffset)];
+  return { from: Math.min(...places), to: Math.max(...places) };
+}
 
 export function createEditor(host: HTMLElement, settings: Settings): Handle {
   const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
