@@ -10,12 +10,11 @@ declare module 'vega-functions' {
 declare module 'vega-geo';
 declare module 'vega-regression';
 declare module 'vega-transforms' {
-  interface BinOptions {
-    extent: [number, number];
-    step?: number;
-    steps?: number[];
+  interface Bin {
+    value: { start: number; stop: number; step: number };
+    transform: (this: Bin, options: unknown, pulse: unknown) => unknown;
   }
-  export const bin: { prototype: { transform: (options: BinOptions, pulse: unknown) => unknown } };
+  export const bin: { prototype: Bin };
 }
 declare module 'vega-view-transforms';
 declare module 'vega-voronoi';

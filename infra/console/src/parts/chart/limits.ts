@@ -22,9 +22,11 @@ limit('format', (_value, specifier) => Math.max(0, ...(String(specifier).match(/
 
 const transform = bin.prototype.transform;
 bin.prototype.transform = function (options, pulse) {
-  const { extent, step = Infinity, steps = [] } = options;
-  if ((extent[1] - extent[0]) / Math.min(step, ...steps) > MAX_MADE) throw new Error(`The chart has more than ${MAX_MADE} bins.`);
-  return transform.call(this, options, pulse);
+  const binned = transform.call(this, options, pulse);
+  // Only the scale that comes next makes a value of each.
+  const { start, stop, step } = this.value;
+  if ((stop - start) / step > MAX_MADE) throw new Error(`The chart has more than ${MAX_MADE} bins.`);
+  return binned;
 };
 
 /** Makes a function throw where it would make more, by its arguments. */

@@ -52,6 +52,8 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
         if (Array.isArray(values)) kept[name] = { values };
         else left.add(name);
       } else if (name === 'keyvals' && !Array.isArray(part)) left.add(name);
+      // Another step of bins would be another chart; the part that draws limits their number.
+      else if (key === 'bin' && (name === 'step' || name === 'steps')) kept[name] = clean(part, '', depth + 1);
       else kept[name] = clean(part, name, depth + 1);
     }
     return kept;
