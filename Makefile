@@ -45,7 +45,7 @@ CARGO_FUZZ_VERSION := 0.13.2
 CARGO_FUZZ_DIR := $(CACHE)/cargo-fuzz-$(CARGO_FUZZ_VERSION)
 FUZZ := $(CACHE)/fuzz
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= statement names template schema list_filter path page_token ingest_body
+FUZZ_TARGETS ?= statement names parquet_footer template schema process condition list_filter path page_token ingest_body backup
 # Of the fuzzer's address space; past it DuckDB says that it has no memory, as it does in a child.
 FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3

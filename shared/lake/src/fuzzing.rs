@@ -3,6 +3,8 @@
 //! Compiled only for the fuzz targets (`cfg(fuzzing)`). The code runs in the fuzzer's own process, so only
 //! the fence and the checker stand between a statement and the files.
 
+mod parquet;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ use crate::schema::manifest::ManifestColumn;
 use crate::statement::parameters;
 use crate::tables::bound::BoundTable;
 use crate::tables::sql;
+
+pub use parquet::Importer;
 
 /// Time limit of a statement; after it the statement is interrupted.
 const DEADLINE: Duration = Duration::from_millis(200);
