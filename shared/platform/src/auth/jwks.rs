@@ -14,8 +14,11 @@ use crate::clock::{Clock, UtcTime};
 use crate::config::ConfigError;
 use crate::error::{Error, Result};
 
-/// Maximum age of the keys: older ones are read again, so that a withdrawn key stops being accepted.
-const MAX_AGE_MS: i64 = 15 * 60 * 1_000;
+/// Age from which the keys are read again.
+const REFRESH_MS: i64 = 5 * 60 * 1_000;
+/// Maximum age of the keys: older ones are not used, so that a withdrawn key stops being accepted even where
+/// the key set cannot be read. The holder of a stolen key may also be able to keep the set from being read.
+const MAX_AGE_MS: i64 = 10 * 60 * 1_000;
 /// Minimum time between two reads. A token with an unknown key id triggers a read, but not more often than
 /// this.
 const MIN_AGE_MS: i64 = 30 * 1_000;
@@ -94,7 +97,7 @@ impl Jwks {
     /// Returns the key with this id, or None. For a token without a key id it returns the only key of a
     /// one-key set.
     pub async fn find(&self, key_id: Option<&str>) -> Result<Option<Arc<VerifyingKey>>> {
-        if let Some(loaded) = self.fresh(MAX_AGE_MS)
+        if let Some(loaded) = self.younger_than(REFRESH_MS)
             && let Some(key) = pick(&loaded, key_id)
         {
             return Ok(Some(key));
@@ -102,7 +105,7 @@ impl Jwks {
         let mut attempts = self.loading.lock().await;
         let now_ms = self.clock.now().as_millis();
         let tried_lately = attempts.last_ms.is_some_and(|last| now_ms - last < MIN_AGE_MS);
-        let known = self.fresh(i64::MAX);
+        let known = self.younger_than(MAX_AGE_MS);
         if let Some(known) = known.as_ref().filter(|_| tried_lately) {
             return Ok(pick(known, key_id));
         }
@@ -119,7 +122,7 @@ impl Jwks {
                 attempts.successes += 1;
                 Ok(pick(&loaded, key_id))
             }
-            // The known keys stay valid while the issuer is unreachable.
+            // Until they are too old, the known keys stay valid while the issuer is unreachable.
             Err(cause) => match known.and_then(|known| pick(&known, key_id)) {
                 Some(key) => {
                     tracing::warn!(%cause, "the key set could not be read again");
@@ -132,13 +135,14 @@ impl Jwks {
 
     /// Counts the successful reads. None before the first read, and when the keys are due to be read again.
     pub(super) fn generation(&self) -> Option<u64> {
-        self.fresh(MAX_AGE_MS).map(|loaded| loaded.generation)
+        self.younger_than(REFRESH_MS).map(|loaded| loaded.generation)
     }
 
-    fn fresh(&self, max_age_ms: i64) -> Option<Arc<Loaded>> {
+    /// Returns the keys if they are not older than this. A clock that went back far makes them too old.
+    fn younger_than(&self, age_ms: i64) -> Option<Arc<Loaded>> {
         let loaded = self.loaded.read().clone()?;
-        let age_ms = self.clock.now().as_millis() - loaded.at.as_millis();
-        (age_ms < max_age_ms).then_some(loaded)
+        let age = self.clock.now().as_millis().abs_diff(loaded.at.as_millis());
+        (age < age_ms.unsigned_abs()).then_some(loaded)
     }
 
     async fn load(&self, generation: u64) -> Result<Arc<Loaded>> {
