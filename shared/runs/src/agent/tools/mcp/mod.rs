@@ -4,6 +4,7 @@
 //! errors of the tool.
 
 mod http;
+mod naming;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -33,8 +34,6 @@ const MAX_ANSWER_BYTES: usize = 1_000_000;
 /// Maximum number of tools of one server, and of pages of its listing.
 const MAX_TOOLS: usize = 64;
 const MAX_PAGES: usize = 8;
-/// Maximum length of a tool name that models accept.
-const MAX_NAME_BYTES: usize = 64;
 /// Maximum length of a tool's description.
 const MAX_DESCRIPTION: usize = 2_000;
 /// Maximum size of the schema of a tool's arguments; the model does not get a larger one.
@@ -44,7 +43,7 @@ const MIN_SECRET_BYTES: usize = 6;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteTool {
-    /// `<server>__<tool>`, the name for the model.
+    /// Name for the model: `<server>__<tool>`, or one with a hash.
     pub name: String,
     pub server: String,
     /// Name at the server.
@@ -66,7 +65,7 @@ impl RemoteTool {
     }
 }
 
-/// Lists the tools of a server. Leaves out tools whose names models do not accept.
+/// Lists the tools of a server. Of two tools with one name, the second is left out.
 pub async fn list(
     services: &Services,
     tenant: &Tenant,
@@ -96,8 +95,8 @@ pub async fn list(
     let listed = listed.await.map_err(|refusal| hidden(refusal, &headers))?;
     let mut names = HashSet::new();
     let tools = listed.into_iter().filter_map(|tool| {
-        let name = format!("{}__{}", server.name, tool.name);
-        if !is_name(&name) || !names.insert(name.clone()) {
+        let name = naming::name(&server.name, &tool.name);
+        if !names.insert(name.clone()) {
             return None;
         }
         let schema = without_secrets(
@@ -230,13 +229,6 @@ fn without_secrets(mut text: String, headers: &HeaderMap) -> String {
         }
     }
     text
-}
-
-fn is_name(name: &str) -> bool {
-    name.len() <= MAX_NAME_BYTES
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 #[cfg(test)]
