@@ -26,6 +26,11 @@ impl Hosts {
         Self(names.filter(|name| !name.is_empty()).collect())
     }
 
+    /// Returns the names of `MILLRACE_HOSTS`.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
     /// True if every name in a request is known. The port is ignored, because it may be forwarded.
     pub fn know(&self, request: &Request) -> bool {
         let mut headers = request.headers().get_all(HOST).iter();

@@ -20,9 +20,9 @@ use crate::data_dir::DataDir;
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
 use crate::queue_server;
-use crate::runner::Service;
+use crate::runner::{Ports, Service};
 use crate::server::{self, Limits};
-use crate::services::Services;
+use crate::services::{self, Services};
 
 /// Time that open work gets when the runner stops.
 const LAST_WORK: Duration = Duration::from_secs(2);
@@ -71,13 +71,18 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
     let issuer = Arc::new(Issuer::open(&data)?);
     let services = Services::from_environment(&data, &environment)?.behind(layers);
     let clock = services.layers().clock();
-    let service = Service::new(&data, &services, &environment, Some(port))?;
+    let (queue_listener, queue_address) = services::listen().await?;
+    let ports = Ports {
+        public: port,
+        queues: queue_address.port(),
+    };
+    let service = Service::new(&data, &services, &environment, Some(ports))?;
     let queues = [
         ("events", service.events.queue.clone()),
         ("tasks", service.runs.tasks.clone()),
     ];
-    let queues = queue_server::serve(queues.into(), services.secret()).await?;
-    data.publish_queues(queues)?;
+    queue_server::serve(queue_listener, queues.into(), services.secret());
+    data.publish_queues(format!("http://{queue_address}"))?;
     data.publish_port(port)?;
     let console = console::routes(&environment, Arc::clone(&issuer), clock.clone(), port)?;
     let has_console = console.is_some();

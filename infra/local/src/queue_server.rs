@@ -15,16 +15,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use platform::Clock;
-use platform::config::{ConfigError, Secret};
+use platform::config::Secret;
 use platform::ids;
 use platform::queue::{Delivery, MAX_DELAY, Queue as _};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::guard;
 use crate::queue::LocalQueue;
 use crate::server::{self, Limits};
-use crate::services::listen;
 
 type Queues = Arc<BTreeMap<&'static str, Arc<LocalQueue>>>;
 
@@ -37,18 +37,13 @@ struct SendMessage {
     delay_seconds: u64,
 }
 
-/// Serves these queues by name to callers with the secret. Returns the endpoint.
-pub async fn serve(
-    queues: BTreeMap<&'static str, Arc<LocalQueue>>,
-    secret: &Secret,
-) -> Result<String, ConfigError> {
-    let (listener, address) = listen().await?;
+/// Serves these queues by name to callers with the secret.
+pub fn serve(listener: TcpListener, queues: BTreeMap<&'static str, Arc<LocalQueue>>, secret: &Secret) {
     let router = Router::new()
         .route("/", post(answer))
         .with_state(Arc::new(queues));
     let router = guard::for_holders_of(secret.clone(), router);
     tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
-    Ok(format!("http://{address}"))
 }
 
 async fn answer(State(queues): State<Queues>, headers: HeaderMap, body: Bytes) -> Response {

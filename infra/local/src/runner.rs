@@ -30,7 +30,7 @@ use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
-use platform::outbound::Outbound;
+use platform::outbound::{Outbound, OwnServers};
 use platform::queue::Queue;
 use platform::records::api_keys::ApiKeys;
 use platform::records::audit::AuditTrail;
@@ -105,6 +105,14 @@ const MAX_PROMPT_CHECKS: usize = 2;
 /// Path of the ingest base URL; in the cloud ingest has a URL of its own.
 const INGEST_ROOT: &str = "/ingest";
 
+/// Ports of the runner on the loopback interface: all that it listens at.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    /// Of the API, which runs call, and of everything else that is public.
+    pub public: u16,
+    pub queues: u16,
+}
+
 #[derive(Clone)]
 pub struct Service {
     pub platform: Platform,
@@ -123,14 +131,15 @@ pub struct Service {
 }
 
 impl Service {
-    /// Builds the service over an open directory and its services. `port` is that of the API, which runs
-    /// call; without it, they cannot call the API.
+    /// Builds the service over an open directory and its services. Without ports, runs cannot call the API.
     pub fn new(
         data: &DataDir,
         services: &Services,
         environment: &Environment,
-        port: Option<u16>,
+        ports: Option<Ports>,
     ) -> Result<Self, ConfigError> {
+        let port = ports.map(|ports| ports.public);
+        let hosts = Hosts::from_environment(environment);
         let service_key = Arc::new(LocalSigningKey::of_services(data)?);
         let event_log = LocalEventLog::new(data, services, environment, &services.layers().clock())?;
         let platform = platform(data, services, service_key.clone(), event_log.hints.clone());
@@ -158,6 +167,13 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
+        let outbound = outbound.excluding(OwnServers {
+            ports: ports
+                .iter()
+                .flat_map(|ports| [ports.public, ports.queues])
+                .collect(),
+            names: hosts.names().to_vec(),
+        });
         // Models, named secrets and the buckets of imports come from the environment, because they have no
         // local emulation.
         let aws = Aws::from_environment();
@@ -227,7 +243,7 @@ impl Service {
             imports,
             retention: Retention::from_environment(environment)?,
             objects,
-            hosts: Hosts::from_environment(environment),
+            hosts,
             prompt_checks: prompts_function::sandbox(MAX_PROMPT_CHECKS)
                 .map_err(|error| ConfigError::new(error.to_string()))?,
         })

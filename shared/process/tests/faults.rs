@@ -195,6 +195,18 @@ do:
 }
 
 #[test]
+fn header_that_only_a_browser_or_a_proxy_sets() {
+    let with = "method: get, endpoint: https://a.example, headers: { Accept: a, Origin: b, x_forwarded_for: '${ .c }' }";
+    refused(
+        &document(&format!("do:\n  - a: {{ call: http, with: {{ {with} }} }}")),
+        &[
+            ("/do/0/a/with/headers/Origin", "sets no header 'Origin'"),
+            ("/do/0/a/with/headers/x_forwarded_for", "'x_forwarded_for'"),
+        ],
+    );
+}
+
+#[test]
 fn functions_that_call_themselves() {
     refused(
         &document(

@@ -20,11 +20,12 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tower::BoxError;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service as _, service_fn};
 
-use super::resolver::{Checked, NotPublic};
+use super::resolver::{Checked, Lookup};
+use super::rules::{self, NotAllowed, Rules};
 use super::{OutboundError, Reuse};
 
 /// Maximum time of a connection, including the handshake. A connection may outlive the request that opened
@@ -49,11 +50,20 @@ type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, 
 pub(super) struct HttpClient(Client<Connector, Full<Bytes>>);
 
 impl HttpClient {
-    /// Connects only to addresses from this resolver.
-    pub(super) fn new(checked: Checked, reuse: Reuse) -> Result<Self, OutboundError> {
-        let mut connector = HttpConnector::new_with_resolver(checked);
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
+    /// Connects only to addresses of this lookup that the rules allow.
+    pub(super) fn new(lookup: &Arc<dyn Lookup>, rules: &Rules, reuse: Reuse) -> Result<Self, OutboundError> {
+        let (lookup, rules) = (Arc::clone(lookup), rules.clone());
+        // A resolver hears no port, and the rules need it: so each connection has a resolver of its own.
+        let connector = service_fn(move |uri: Uri| {
+            let mut connector = HttpConnector::new_with_resolver(Checked {
+                lookup: Arc::clone(&lookup),
+                rules: rules.clone(),
+                port: rules::port(&uri),
+            });
+            connector.enforce_http(false);
+            connector.set_nodelay(true);
+            connector.call(uri)
+        });
         let connector = HttpsConnectorBuilder::new()
             .try_with_platform_verifier()
             .map_err(|error| OutboundError::Unreachable(error.into()))?
@@ -102,8 +112,8 @@ impl HttpClient {
 fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error.as_ref());
     while let Some(current) = cause {
-        if let Some(NotPublic(host)) = current.downcast_ref() {
-            return OutboundError::not_public(host);
+        if let Some(not_allowed) = current.downcast_ref::<NotAllowed>() {
+            return not_allowed.clone().into();
         }
         if let Some(rustls::Error::InvalidCertificate(why)) = current.downcast_ref() {
             return OutboundError::Certificate(shortened(why.to_string()));

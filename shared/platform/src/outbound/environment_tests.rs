@@ -14,7 +14,7 @@ fn a_function_asks_this_machine_in_an_emulator_of_this_machine_alone() {
             ..AwsEnvironment::default()
         };
         let outbound = Outbound::from_environment(&environment, &machine);
-        outbound.map(|outbound| (outbound.policy, outbound.reuse))
+        outbound.map(|outbound| (outbound.rules.policy, outbound.reuse))
     };
     let emulated = policy(Some("http://127.0.0.1:4566")).unwrap();
     assert_eq!(emulated, (Policy::Local, Reuse::Never));

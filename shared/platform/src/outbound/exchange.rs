@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
+use hyper::Method;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
-use hyper::{Method, Request};
 use tokio::time::timeout;
 
-use super::{Outbound, OutboundError, target};
+use super::{Outbound, OutboundError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
@@ -32,11 +31,7 @@ impl Outbound {
         max_body: usize,
         deadline: Duration,
     ) -> Result<Exchange, OutboundError> {
-        let uri = target::parse(url, self.policy)?;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
+        let request = self.request(method, url, headers, body)?;
         let exchanged = timeout(deadline, async {
             let response = self.client()?.send(request).await?;
             let (head, body) = response.into_parts();

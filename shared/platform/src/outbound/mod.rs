@@ -1,17 +1,21 @@
 //! Sends requests to URLs of callers: webhooks, the files of imports, calls of processes and agents.
 //!
 //! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
-//! servers; no address outside public space, in any notation, checked where the connection is made; no
-//! redirect; no proxy; a body up to a cap, undecoded, and one deadline for everything.
+//! servers; no address outside public space, in any notation, checked where the connection is made; in
+//! development this machine as well, but no port of the service itself; no header that a receiver takes as
+//! the word of a browser or a proxy; no redirect; no proxy; a body up to a cap, undecoded, and one deadline
+//! for everything.
 //!
 //! **Invariant:** no connection is made to an address that was not checked at that moment.
 
 mod address;
 mod client;
 mod exchange;
+mod headers;
 mod open;
 mod post;
 mod resolver;
+mod rules;
 mod target;
 
 use std::net::IpAddr;
@@ -19,36 +23,25 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use client::HttpClient;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::{Request, Response, StatusCode, Uri};
-use resolver::{Checked, Lookup, System};
+use hyper::{Request, Response, StatusCode};
+use resolver::{Lookup, System};
+use rules::{NotAllowed, Policy, Rules};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::config::{AwsEnvironment, ConfigError, Environment};
 
 pub use exchange::Exchange;
+pub use headers::is_refused_header;
 pub use hyper::Method;
 pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 pub use open::Opened;
 pub use post::Answer;
+pub use rules::OwnServers;
 pub use target::MAX_URL_BYTES;
-
-/// Addresses that requests may reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Policy {
-    /// Public ones, over https.
-    Public,
-    /// Also this machine, and plain http; for development.
-    Local,
-}
-
-impl Policy {
-    fn allows(self, address: IpAddr) -> bool {
-        address::is_public(address) || (self == Self::Local && address.is_loopback())
-    }
-}
 
 /// Maximum time of a name lookup while its URL is checked.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
@@ -88,9 +81,11 @@ impl OutboundError {
         let causes = std::iter::successors(Some(first), |cause| cause.source());
         Some(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
     }
+}
 
-    fn not_public(host: &str) -> Self {
-        Self::Refused(format!("the address of '{host}' is not public"))
+impl From<NotAllowed> for OutboundError {
+    fn from(NotAllowed(why): NotAllowed) -> Self {
+        Self::Refused(why)
     }
 }
 
@@ -100,7 +95,7 @@ pub struct Outbound {
     /// certificates.
     client: Arc<OnceLock<HttpClient>>,
     lookup: Arc<dyn Lookup>,
-    policy: Policy,
+    rules: Rules,
     reuse: Reuse,
 }
 
@@ -116,7 +111,10 @@ enum Reuse {
 impl Outbound {
     /// Allows only public services; for the cloud.
     pub fn public() -> Self {
-        Self::over(Arc::new(System), Policy::Public)
+        Self::over(
+            Arc::new(System),
+            Rules::new(Policy::Public, OwnServers::default()),
+        )
     }
 
     /// Allows only public services, or also this machine where `MILLRACE_LOCAL_TARGETS` is `true`.
@@ -148,14 +146,26 @@ impl Outbound {
                 "Requests to this very machine are for development; a Lambda function makes none: remove MILLRACE_LOCAL_TARGETS.",
             ));
         }
-        Ok(Self::over(Arc::new(System), Policy::Local))
+        let rules = Rules::new(Policy::Local, OwnServers::of_emulator(machine));
+        Ok(Self::over(Arc::new(System), rules))
     }
 
-    fn over(lookup: Arc<dyn Lookup>, policy: Policy) -> Self {
+    /// Returns a client with the same settings that reaches none of these servers either.
+    #[must_use]
+    pub fn excluding(&self, own: OwnServers) -> Self {
+        Self {
+            client: Arc::default(),
+            lookup: Arc::clone(&self.lookup),
+            rules: self.rules.excluding(own),
+            reuse: self.reuse,
+        }
+    }
+
+    fn over(lookup: Arc<dyn Lookup>, rules: Rules) -> Self {
         Self {
             client: Arc::default(),
             lookup,
-            policy,
+            rules,
             reuse: Reuse::Kept,
         }
     }
@@ -164,35 +174,30 @@ impl Outbound {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let checked = Checked {
-            lookup: Arc::clone(&self.lookup),
-            policy: self.policy,
-        };
-        let made = HttpClient::new(checked, self.reuse)?;
+        let made = HttpClient::new(&self.lookup, &self.rules, self.reuse)?;
         // If two callers create a client at the same time, both use the first.
         Ok(self.client.get_or_init(|| made))
     }
 
     /// Checks whether a URL is allowed, without using the network.
     pub fn check(&self, url: &str) -> Result<(), OutboundError> {
-        target::parse(url, self.policy).map(drop)
+        target::parse(url, &self.rules).map(drop)
     }
 
     /// As [`check`](Self::check), and looks the name up once. An unknown name, or one not resolved within a
     /// second, is allowed, because the name is looked up again for every connection.
     pub async fn check_now(&self, url: &str) -> Result<(), OutboundError> {
-        let uri = target::parse(url, self.policy)?;
-        let host = uri.host().unwrap_or_default();
+        let uri = target::parse(url, &self.rules)?;
+        let (host, port) = (uri.host().unwrap_or_default(), rules::port(&uri));
         if host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
             return Ok(());
         }
         let found = tokio::time::timeout(LOOKUP_PATIENCE, self.lookup.lookup(host)).await;
-        match found {
-            Ok(Ok(addresses)) if addresses.iter().any(|address| !self.policy.allows(*address)) => {
-                Err(OutboundError::not_public(host))
-            }
-            _ => Ok(()),
-        }
+        let Ok(Ok(addresses)) = found else {
+            return Ok(());
+        };
+        let mut checks = addresses.into_iter();
+        checks.try_for_each(|address| Ok(self.rules.check(host, address, port)?))
     }
 
     /// Downloads up to `max_bytes` from a URL within `deadline`, into a new file.
@@ -203,17 +208,36 @@ impl Outbound {
         max_bytes: u64,
         deadline: Duration,
     ) -> Result<(), OutboundError> {
-        let uri = target::parse(url, self.policy)?;
+        let request = self.request(Method::GET, url, HeaderMap::new(), Vec::new())?;
         let got = tokio::time::timeout(deadline, async {
-            let response = self.get(uri).await?;
+            let response = self.get(request).await?;
             to_file(response, path, max_bytes).await
         });
         got.await.unwrap_or(Err(OutboundError::TooSlow(deadline)))
     }
 
-    async fn get(&self, uri: Uri) -> Result<Response<Incoming>, OutboundError> {
-        let mut request = Request::new(Full::default());
+    /// Builds a request, and checks its URL and its headers.
+    fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Request<Full<Bytes>>, OutboundError> {
+        let uri = target::parse(url, &self.rules)?;
+        if let Some(name) = headers.keys().find(|name| is_refused_header(name.as_str())) {
+            return Err(OutboundError::Refused(format!(
+                "its request has the header '{name}', which only a browser, a proxy or the connection sets"
+            )));
+        }
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
         *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    async fn get(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, OutboundError> {
         let response = self.client()?.send(request).await?;
         match response.status() {
             StatusCode::OK => Ok(response),
@@ -244,6 +268,8 @@ async fn to_file(response: Response<Incoming>, path: &Path, max_bytes: u64) -> R
 
 #[cfg(test)]
 mod environment_tests;
+#[cfg(test)]
+mod own_tests;
 #[cfg(test)]
 mod reuse_tests;
 #[cfg(test)]

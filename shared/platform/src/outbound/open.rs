@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
+use hyper::Method;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
-use hyper::{Method, Request};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Outbound, OutboundError, target};
+use super::{Outbound, OutboundError};
 
 /// An answer whose head has arrived.
 #[derive(Debug)]
@@ -35,12 +35,8 @@ impl Outbound {
         body: Vec<u8>,
         (max_bytes, deadline): (usize, Duration),
     ) -> Result<Opened, OutboundError> {
-        let uri = target::parse(url, self.policy)?;
+        let request = self.request(method, url, headers, body)?;
         let ends_at = Instant::now() + deadline;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
         let sent = timeout_at(ends_at, self.client()?.send(request)).await;
         let (head, body) = sent
             .unwrap_or(Err(OutboundError::TooSlow(deadline)))?

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
+use hyper::Method;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, RETRY_AFTER};
-use hyper::{Method, Request};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Outbound, OutboundError, target};
+use super::{Outbound, OutboundError};
 
 /// Maximum wait for the body of an answer after its status, which already shows the receiver's decision.
 const BODY_PATIENCE: Duration = Duration::from_secs(2);
@@ -36,12 +35,8 @@ impl Outbound {
         max_body: usize,
         deadline: Duration,
     ) -> Result<Answer, OutboundError> {
-        let uri = target::parse(url, self.policy)?;
+        let request = self.request(Method::POST, url, headers, body)?;
         let ends_at = Instant::now() + deadline;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
         let sent = timeout_at(ends_at, self.client()?.send(request)).await;
         let response = sent.unwrap_or(Err(OutboundError::TooSlow(deadline)))?;
         let mut answer = Answer {

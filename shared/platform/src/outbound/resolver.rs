@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::{BoxError, Service};
 
-use super::Policy;
+use super::rules::Rules;
 use crate::queue::BoxFuture;
 
 pub(super) trait Lookup: Send + Sync {
@@ -27,16 +27,12 @@ impl Lookup for System {
     }
 }
 
-/// At least one address of the host is not allowed.
-#[derive(Debug, thiserror::Error)]
-#[error("an address of the name is not public")]
-pub(super) struct NotPublic(pub(super) String);
-
-/// Resolver that returns only allowed addresses.
+/// Resolver that returns only addresses that are allowed at a port.
 #[derive(Clone)]
 pub(super) struct Checked {
     pub(super) lookup: Arc<dyn Lookup>,
-    pub(super) policy: Policy,
+    pub(super) rules: Rules,
+    pub(super) port: u16,
 }
 
 impl Service<Name> for Checked {
@@ -49,11 +45,11 @@ impl Service<Name> for Checked {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let (lookup, policy) = (Arc::clone(&self.lookup), self.policy);
+        let Self { lookup, rules, port } = self.clone();
         Box::pin(async move {
             let found = lookup.lookup(name.as_str()).await?;
-            if found.iter().any(|address| !policy.allows(*address)) {
-                return Err(NotPublic(name.as_str().to_owned()).into());
+            for address in &found {
+                rules.check(name.as_str(), *address, port)?;
             }
             let addresses: Vec<_> = found
                 .into_iter()

@@ -1,11 +1,10 @@
 //! Checks URLs before any network access.
 
-use std::net::IpAddr;
-
 use hyper::Uri;
 use url::Url;
 
-use super::{OutboundError, Policy};
+use super::OutboundError;
+use super::rules::{Policy, Rules};
 
 /// Maximum length of a URL, in bytes; signed URLs are long.
 pub const MAX_URL_BYTES: usize = 4_000;
@@ -60,7 +59,7 @@ fn is_internal(name: &str) -> bool {
 }
 
 /// Parses a caller's URL, and refuses one that is not allowed. Names are not looked up yet.
-pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
+pub(super) fn parse(text: &str, rules: &Rules) -> Result<Uri, OutboundError> {
     let refused = |why: &str| Err(OutboundError::Refused(why.to_owned()));
     if text.len() > MAX_URL_BYTES {
         return refused(&format!("it is longer than {MAX_URL_BYTES} bytes"));
@@ -74,7 +73,7 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     let Ok(mut url) = Url::parse(text) else {
         return refused("it is not a URL");
     };
-    let is_local = policy == Policy::Local;
+    let is_local = rules.policy == Policy::Local;
     if url.scheme() != "https" && !(is_local && url.scheme() == "http") {
         return refused("it must begin with https://");
     }
@@ -82,22 +81,20 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
         return refused("it holds a user name or password");
     }
     // The parser has normalised every notation of an address (decimal, octal, hexadecimal, with a final dot).
-    let literal = match url.host() {
-        None => return refused("it names no host"),
-        Some(url::Host::Domain(name)) if has_empty_label(name) => {
+    let Some(host) = url.host() else {
+        return refused("it names no host");
+    };
+    match &host {
+        url::Host::Domain(name) if has_empty_label(name) => {
             return refused(&format!("'{name}' is no host name"));
         }
-        Some(url::Host::Domain(name)) if !is_local && is_internal(name) => {
+        url::Host::Domain(name) if !is_local && is_internal(name) => {
             return refused(&format!("'{name}' is a name of internal networks"));
         }
-        Some(url::Host::Domain(_)) => None,
-        Some(url::Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-        Some(url::Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-    };
-    if literal.is_some_and(|address| !policy.allows(address)) {
-        return Err(OutboundError::not_public(url.host_str().unwrap_or_default()));
+        _ => {}
     }
     let port = url.port_or_known_default().unwrap_or(0);
+    rules.check_host(&host, port)?;
     let is_open = matches!(port, 80 | 443) || (port >= 1_024 && !SERVICE_PORTS.contains(&port));
     if !is_open {
         return refused(&format!("its port {port} is not one of a web server"));
@@ -112,11 +109,18 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
+    use super::super::rules::OwnServers;
     use super::*;
     use proptest::prelude::*;
 
+    fn of(policy: Policy) -> Rules {
+        Rules::new(policy, OwnServers::default())
+    }
+
     fn refusal(text: &str) -> String {
-        match parse(text, Policy::Public) {
+        match parse(text, &of(Policy::Public)) {
             Ok(url) => panic!("{text} is taken as {url}"),
             Err(error) => error.to_string(),
         }
@@ -133,10 +137,10 @@ mod tests {
             "https://[2606:4700::1111]:1024/",
             "https://bücher.example/",
         ] {
-            parse(text, Policy::Public).unwrap();
+            parse(text, &of(Policy::Public)).unwrap();
         }
-        parse("http://127.0.0.1:40000/", Policy::Local).unwrap();
-        parse("http://localhost:40000/", Policy::Local).unwrap();
+        parse("http://127.0.0.1:40000/", &of(Policy::Local)).unwrap();
+        parse("http://localhost:40000/", &of(Policy::Local)).unwrap();
     }
 
     #[test]
@@ -217,7 +221,7 @@ mod tests {
             "xlocal.example",
             "internal.dev",
         ] {
-            parse(&format!("https://{host}/"), Policy::Public).unwrap();
+            parse(&format!("https://{host}/"), &of(Policy::Public)).unwrap();
         }
     }
 
@@ -274,7 +278,7 @@ mod tests {
             "http://0.0.0.0:8000/",
             "ftp://127.0.0.1/",
         ] {
-            assert!(parse(text, Policy::Local).is_err(), "{text}");
+            assert!(parse(text, &of(Policy::Local)).is_err(), "{text}");
         }
     }
 
@@ -284,7 +288,7 @@ mod tests {
         fn notation_does_not_matter(bits: u32) {
             let address = std::net::Ipv4Addr::from_bits(bits);
             let [a, b, c, d] = address.octets();
-            let expected = parse(&format!("https://{address}/"), Policy::Public).is_ok();
+            let expected = parse(&format!("https://{address}/"), &of(Policy::Public)).is_ok();
             for host in [
                 format!("{bits}"),
                 format!("{bits:#x}"),
@@ -294,18 +298,18 @@ mod tests {
                 format!("{a}.{b}.{c}.{d}."),
             ] {
                 let text = format!("https://{host}/");
-                prop_assert_eq!(parse(&text, Policy::Public).is_ok(), expected, "{}", text);
+                prop_assert_eq!(parse(&text, &of(Policy::Public)).is_ok(), expected, "{}", text);
             }
         }
 
         /// Any input gives a refusal or a URL, never a panic, and never a literal that is not public.
         #[test]
         fn nothing_slips_through(text in "(https?://)?[a-z0-9.:@\\[\\]%/#?x`|^\"{}-]{0,40}") {
-            if let Ok(uri) = parse(&text, Policy::Public) {
+            if let Ok(uri) = parse(&text, &of(Policy::Public)) {
                 prop_assert_eq!(uri.scheme_str(), Some("https"));
                 let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
                 if let Ok(address) = host.parse::<IpAddr>() {
-                    prop_assert!(Policy::Public.allows(address));
+                    prop_assert!(super::super::address::is_public(address));
                 }
             }
         }

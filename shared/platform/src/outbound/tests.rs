@@ -22,11 +22,12 @@ impl Lookup for Stub {
     }
 }
 
-fn stubbed(answers: &[&[&str]], policy: Policy) -> Outbound {
+pub(super) fn stubbed(answers: &[&[&str]], policy: Policy) -> Outbound {
     let answers = answers
         .iter()
         .map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
-    Outbound::over(Arc::new(Stub(Mutex::new(answers.collect()))), policy)
+    let rules = Rules::new(policy, OwnServers::default());
+    Outbound::over(Arc::new(Stub(Mutex::new(answers.collect()))), rules)
 }
 
 pub(super) fn local() -> Outbound {
@@ -416,12 +417,17 @@ async fn a_name_is_looked_up_once_when_its_url_is_saved() {
         (Some(vec!["93.184.216.34", "127.0.0.1"]), false),
         (None, true),
     ] {
-        let outbound = Outbound::over(Arc::new(Fixed(answer.clone())), Policy::Public);
+        let outbound = fixed(answer.clone());
         let checked = outbound.check_now("https://hooks.example.com/x").await;
         assert_eq!(checked.is_ok(), is_taken, "{answer:?}");
     }
-    let outbound = Outbound::over(Arc::new(Fixed(None)), Policy::Public);
+    let outbound = fixed(None);
     assert!(outbound.check_now("https://[::1]/").await.is_err());
+}
+
+fn fixed(answer: Option<Vec<&'static str>>) -> Outbound {
+    let rules = Rules::new(Policy::Public, OwnServers::default());
+    Outbound::over(Arc::new(Fixed(answer)), rules)
 }
 
 /// Answers every lookup with the same addresses.

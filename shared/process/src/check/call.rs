@@ -1,5 +1,7 @@
 //! Checks calls and their authentication.
 
+use platform::outbound::is_refused_header;
+
 use super::Checker;
 use super::reader::Fields;
 use crate::definition::{
@@ -61,7 +63,7 @@ impl Checker {
         let method = method.and_then(|(at, tree)| self.method(&at, tree));
         let endpoint = self.required(&mut fields, "endpoint");
         let endpoint = endpoint.and_then(|(at, tree)| self.endpoint(&at, tree));
-        let headers = self.optional_object_template(fields.take("headers"));
+        let headers = self.headers(fields.take("headers"));
         let query = self.optional_object_template(fields.take("query"));
         let body = self.optional_template(fields.take("body"));
         let output = self.choice(fields.take("output"), &OUTPUTS).unwrap_or_default();
@@ -76,6 +78,20 @@ impl Checker {
             output,
             redirect,
         })
+    }
+
+    /// Reads the headers of a call. Names that an expression computes are checked when the call is made.
+    fn headers(&mut self, taken: Option<(Place, &Tree)>) -> Option<Template> {
+        let (at, tree) = taken?;
+        if let Tree::Object(entries) = tree {
+            for (name, _) in entries.iter().filter(|(name, _)| is_refused_header(name)) {
+                self.report(
+                    &at.field(name),
+                    format!("A call sets no header '{name}': only a browser, a proxy or the connection does; remove it."),
+                );
+            }
+        }
+        self.object_template(&at, tree)
     }
 
     fn method(&mut self, at: &Place, tree: &Tree) -> Option<Template> {

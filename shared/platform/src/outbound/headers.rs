@@ -1,0 +1,101 @@
+//! Names the headers that no caller sets.
+//!
+//! Servers take them as the word of a browser, of a proxy or of the connection: whose page sends the request,
+//! who is signed in, from which address it comes.
+
+/// Names, in lower case.
+const REFUSED: [&str; 36] = [
+    // Of a browser: forbidden request headers of the Fetch standard, as far as they say who asks.
+    "access-control-request-headers",
+    "access-control-request-method",
+    "access-control-request-private-network",
+    "cookie",
+    "cookie2",
+    "dnt",
+    "origin",
+    "referer",
+    "set-cookie",
+    "upgrade-insecure-requests",
+    // Of a proxy or a load balancer.
+    "cdn-loop",
+    "cf-connecting-ip",
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "true-client-ip",
+    "via",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-forwarded",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-original-url",
+    "x-real-ip",
+    "x-rewrite-url",
+    // Of the connection.
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Beginnings of such names.
+const REFUSED_BEGINNINGS: [&str; 3] = ["proxy-", "sec-", "x-forwarded-"];
+
+/// Whether a caller may not set a header. Many servers take `_` in a name for `-`.
+pub fn is_refused_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    REFUSED.contains(&name.as_str()) || REFUSED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_browsers_proxies_and_connections_are_refused() {
+        for name in [
+            "origin",
+            "Origin",
+            "REFERER",
+            "Cookie",
+            "sec-fetch-site",
+            "Sec-WebSocket-Key",
+            "Host",
+            "Forwarded",
+            "X-Forwarded-For",
+            "x_forwarded_host",
+            "Proxy-Authorization",
+            "Connection",
+            "Transfer-Encoding",
+            "X-Real-IP",
+            "Via",
+        ] {
+            assert!(is_refused_header(name), "{name}");
+        }
+        for name in [
+            "accept",
+            "authorization",
+            "content-type",
+            "idempotency-key",
+            "if-match",
+            "mcp-protocol-version",
+            "mcp-session-id",
+            "user-agent",
+            "webhook-signature",
+            "x-api-key",
+            "x-correlation-id",
+            "x-service-signature",
+            "x-trace",
+        ] {
+            assert!(!is_refused_header(name), "{name}");
+        }
+    }
+}
