@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
@@ -20,8 +22,25 @@ function roles(): Plugin {
 /** A runner to develop against. */
 const runner = process.env['MILLRACE_URL'] ?? 'http://127.0.0.1:3000';
 
+/** Takes the page's proof from the page that the runner serves, because here Vite serves it. */
+function proof(): Plugin {
+  const place = /<meta name="page-proof" content="[^"]*" \/>/;
+  return {
+    name: 'proof',
+    apply: 'serve',
+    async transformIndexHtml(html) {
+      // `fetch` would say that a script asks, which gets no proof.
+      const page = await new Promise<string>((resolve) => {
+        const request = get(`${runner}/console`, (response) => text(response).then(resolve, () => resolve('')));
+        request.on('error', () => resolve(''));
+      });
+      return html.replace(place, place.exec(page)?.[0] ?? '$&');
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [svelte(), roles()],
+  plugins: [svelte(), roles(), proof()],
   // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be
   // absolute.
   base: './',

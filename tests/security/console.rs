@@ -3,13 +3,23 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tests::{Method, Service};
+use tests::{Answer, Method, Service};
+
+/// A page of the console, with the place of its proof.
+pub const PAGE: &str = "<!doctype html><meta name=\"page-proof\" content=\"\" /><title>Console</title>";
+
+/// Returns the proof in a page; empty where it has none.
+fn proof(page: &Answer) -> String {
+    let text = page.text();
+    let (_, rest) = text.split_once("name=\"page-proof\" content=\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
 
 /// Starts a service with a console of two files, beside a secret.
 async fn service(folder: &tempfile::TempDir) -> Option<Service> {
     let files: PathBuf = folder.path().join("console");
     std::fs::create_dir_all(files.join("assets")).unwrap();
-    std::fs::write(files.join("index.html"), "<!doctype html><title>Console</title>").unwrap();
+    std::fs::write(files.join("index.html"), PAGE).unwrap();
     std::fs::write(files.join("assets/page.js"), "document.title = 'Console';").unwrap();
     std::fs::write(folder.path().join("secret"), "secret").unwrap();
     Service::start_local_with(&[("MILLRACE_CONSOLE_DIR", files.to_str().unwrap())]).await
@@ -31,7 +41,8 @@ async fn the_page_allows_its_own_scripts_alone() {
         );
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
         assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
-        assert_eq!(page.header("cache-control"), "no-cache");
+        // Nothing keeps the proof in it.
+        assert_eq!(page.header("cache-control"), "no-store");
         assert_eq!(page.header("x-content-type-options"), "nosniff");
     }
     for path in ["assets/page.js", "console/assets/page.js"] {
@@ -103,8 +114,33 @@ async fn only_the_own_page_gets_a_token() {
     service.request(Method::POST, &url).await.expect_status(403);
     service.request(Method::GET, &url).await.expect_status(405);
 
-    let own = service.request(Method::POST, &url).header("origin", &origin);
-    let own = own.await.expect_status(200);
+    let page = service.request(Method::GET, &format!("{origin}/console"));
+    let proof = proof(&page.header("sec-fetch-mode", "navigate").await);
+    assert!(proof.len() >= 32, "{proof}");
+    let asked = |shown: &str| {
+        let request = service.request(Method::POST, &url).header("origin", &origin);
+        request.header("x-page-proof", shown)
+    };
+    let flipped: String = proof.chars().rev().collect();
+    for wrong in [
+        "",
+        "null",
+        &proof[1..],
+        &format!("{proof}x"),
+        &flipped,
+        &proof.to_uppercase(),
+    ] {
+        let refusal = asked(wrong).await.expect_status(403);
+        assert!(!refusal.text().contains("eyJ"), "{wrong}");
+    }
+    let unproven = service.request(Method::POST, &url).header("origin", &origin);
+    unproven.await.expect_status(403);
+    let elsewhere = service
+        .request(Method::POST, &url)
+        .header("origin", "https://evil.example");
+    elsewhere.header("x-page-proof", &proof).await.expect_status(403);
+
+    let own = asked(&proof).await.expect_status(200);
     assert_eq!(own.header("cache-control"), "no-store");
     let token = match &own.body["token"] {
         Value::String(token) => token.clone(),
@@ -113,6 +149,43 @@ async fn only_the_own_page_gets_a_token() {
     service.get(&token, "/prompts").await.expect_status(200);
     let log = service.log();
     assert!(!log.contains(&token), "the token is in the log");
+    assert!(!log.contains(&proof), "the proof is in the log");
+}
+
+/// Scripts of other pages may read any answer, and programs may ask for others.
+#[tokio::test]
+async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(service) = service(&folder).await else {
+        return;
+    };
+    let url = format!("{}/console", service.origin());
+    let get = |url: &str| service.request(Method::GET, url);
+    let shown = proof(&get(&url).await.expect_status(200));
+    assert!(!shown.is_empty());
+    for (name, value) in [
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("origin", service.origin()),
+        ("sec-fetch-mode", "cors"),
+        ("sec-fetch-mode", "no-cors"),
+        ("sec-fetch-mode", "same-origin"),
+        ("sec-fetch-mode", "websocket"),
+        ("sec-fetch-mode", ""),
+    ] {
+        let page = get(&url).header(name, value).await.expect_status(200);
+        assert_eq!(proof(&page), "", "{name}: {value}");
+        assert!(!page.text().contains(&shown), "{name}: {value}");
+    }
+    for path in ["config.json", "assets/page.js", "index.html", "none"] {
+        let answer = get(&format!("{url}/{path}")).await;
+        assert!(!answer.text().contains(&shown), "{path}");
+    }
+    // Another start has another proof.
+    let other = tempfile::tempdir().unwrap();
+    let other = self::service(&other).await.unwrap();
+    let other = other.request(Method::GET, &format!("{}/console", other.origin()));
+    assert_ne!(proof(&other.await), shown);
 }
 
 #[tokio::test]
@@ -129,12 +202,21 @@ async fn without_a_built_console_the_first_page_is_the_reference() {
 }
 
 #[test]
-fn a_console_that_cannot_be_read_stops_the_start() {
+fn a_console_that_cannot_be_read_or_has_no_place_for_the_proof_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("old");
+    std::fs::create_dir_all(old.join("assets")).unwrap();
+    std::fs::write(old.join("index.html"), "<!doctype html><title>Console</title>").unwrap();
+    for name in ["none", "old"] {
+        stops_the_start(&folder, name);
+    }
+}
+
+fn stops_the_start(folder: &tempfile::TempDir, name: &str) {
     let output = std::process::Command::new(tests::binary("millrace"))
         .args(["--port", "0", "--data-dir"])
         .arg(folder.path().join("data"))
-        .env("MILLRACE_CONSOLE_DIR", folder.path().join("none"))
+        .env("MILLRACE_CONSOLE_DIR", folder.path().join(name))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

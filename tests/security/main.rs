@@ -17,6 +17,7 @@ mod isolation;
 mod local_ports;
 mod logs;
 mod neighbours;
+mod own_servers;
 mod pages;
 mod permits;
 mod sockets;

@@ -12,12 +12,15 @@ pub struct File {
     pub content: Bytes,
 }
 
-/// The page and its assets, by path from the folder.
-pub struct Files(BTreeMap<String, File>);
+pub struct Files {
+    page: File,
+    /// By path from the folder.
+    assets: BTreeMap<String, File>,
+}
 
 impl Files {
     pub fn read(folder: &Path) -> Result<Self, ConfigError> {
-        let mut files = BTreeMap::new();
+        let mut assets = BTreeMap::new();
         let failed = |cause: std::io::Error| {
             ConfigError::new(format!(
                 "The console cannot be read from {}: {cause}. `infra/console/build` builds it and prints its folder, for \
@@ -25,20 +28,21 @@ impl Files {
                 folder.display()
             ))
         };
-        files.insert(
-            "index.html".to_owned(),
-            read(&folder.join("index.html")).map_err(failed)?,
-        );
+        let page = read(&folder.join("index.html")).map_err(failed)?;
         for entry in fs::read_dir(folder.join("assets")).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            files.insert(format!("assets/{name}"), read(&path).map_err(failed)?);
+            assets.insert(format!("assets/{name}"), read(&path).map_err(failed)?);
         }
-        Ok(Self(files))
+        Ok(Self { page, assets })
     }
 
-    pub fn get(&self, path: &str) -> Option<&File> {
-        self.0.get(path)
+    pub fn page(&self) -> &File {
+        &self.page
+    }
+
+    pub fn asset(&self, path: &str) -> Option<&File> {
+        self.assets.get(path)
     }
 }
 

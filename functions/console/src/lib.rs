@@ -6,17 +6,19 @@
 //!
 //! | Path | Answer |
 //! |---|---|
-//! | `/console` | the page |
+//! | `/console` | the page, with the proof that it gets a developer's token for, where the server gives one |
 //! | `/console/config.json` | [`Settings`] that the page needs |
 //! | `/console/assets/<name>` | a file whose name changes with its content |
 
 mod files;
+mod page;
 mod policy;
 mod settings;
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -25,11 +27,12 @@ use platform::config::ConfigError;
 use platform::{Error, ErrorKind, Result};
 
 use files::Files;
+use page::Page;
 pub use settings::{Oidc, Settings};
 
 /// A file with its content's hash in its name never changes: a year, in seconds.
 const FOREVER: &str = "public, max-age=31536000, immutable";
-/// The page names the current files, so each use asks for it again.
+/// The page and the settings name what is current, so each use asks for them again.
 const ALWAYS_ASKED: &str = "no-cache";
 
 #[derive(Clone)]
@@ -37,6 +40,8 @@ pub struct Console(Arc<Parts>);
 
 struct Parts {
     files: Files,
+    /// The page with its proof.
+    page: Page,
     settings: Settings,
     policy: String,
 }
@@ -44,8 +49,10 @@ struct Parts {
 impl Console {
     /// Reads the console's files into memory: about 3 MB.
     pub fn open(settings: Settings) -> Result<Self, ConfigError> {
+        let files = Files::read(&settings.folder)?;
         Ok(Self(Arc::new(Parts {
-            files: Files::read(&settings.folder)?,
+            page: Page::new(&files, &settings)?,
+            files,
             policy: policy::policy(&settings),
             settings,
         })))
@@ -60,15 +67,15 @@ impl Console {
     }
 }
 
-async fn page(State(console): State<Console>) -> Result<impl IntoResponse> {
-    let file = console.0.files.get("index.html").ok_or_else(missing)?;
+async fn page(State(console): State<Console>, headers: HeaderMap) -> impl IntoResponse {
+    let (content, caching) = console.0.page.answer(&headers);
     let headers = [
-        (CONTENT_TYPE, file.media_type.to_owned()),
+        (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
         (CONTENT_SECURITY_POLICY, console.0.policy.clone()),
-        (CACHE_CONTROL, ALWAYS_ASKED.to_owned()),
+        (CACHE_CONTROL, caching.to_owned()),
         (REFERRER_POLICY, "no-referrer".to_owned()),
     ];
-    Ok((headers, file.content.clone()))
+    (headers, content)
 }
 
 async fn file(State(console): State<Console>, Path(path): Path<String>) -> Result<Response> {
@@ -78,8 +85,7 @@ async fn file(State(console): State<Console>, Path(path): Path<String>) -> Resul
     if name == "config.json" {
         return Ok(([(CACHE_CONTROL, ALWAYS_ASKED)], Json(&console.0.settings)).into_response());
     }
-    let file = console.0.files.get(name).filter(|_| name.starts_with("assets/"));
-    let file = file.ok_or_else(missing)?;
+    let file = console.0.files.asset(name).ok_or_else(missing)?;
     let headers = [(CONTENT_TYPE, file.media_type), (CACHE_CONTROL, FOREVER)];
     Ok((headers, file.content.clone()).into_response())
 }

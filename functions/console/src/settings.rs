@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use platform::config::{ConfigError, Environment};
-use serde::Serialize;
+use platform::config::{ConfigError, Environment, Secret};
+use serde::{Serialize, Serializer};
 use url::Url;
 
 /// Settings of the console. The page reads those that it needs from `/console/config.json`.
@@ -15,8 +15,10 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Ingest base URL; a relative one starts at the API's origin and stage.
     pub ingest_url: String,
-    /// True if the server gives a developer's token to the page.
-    pub developer_token: bool,
+    /// Text with which the page proves itself where the server gives it a developer's token; None where the
+    /// server gives none. The page reads here only whether there is one, because any program can ask for this.
+    #[serde(rename = "developer_token", serialize_with = "is_some")]
+    pub page_proof: Option<Secret>,
     /// Identity provider that callers sign in with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oidc: Option<Oidc>,
@@ -77,11 +79,16 @@ impl Settings {
         Ok(Self {
             folder: text("MILLRACE_CONSOLE_DIR").map_or_else(beside_program, PathBuf::from),
             ingest_url: environment.required("MILLRACE_CONSOLE_INGEST_URL")?,
-            developer_token: false,
+            page_proof: None,
             oidc,
             connect: connect.into_iter().filter(|origin| !origin.is_empty()).collect(),
         })
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn is_some<S: Serializer>(proof: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(proof.is_some())
 }
 
 fn beside_program() -> PathBuf {

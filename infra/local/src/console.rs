@@ -1,29 +1,36 @@
 //! Serves the console, and gives its page a token of the developer with one click.
 //!
 //! A token opens the whole service, so the page of another origin must not get one, nor must another user of
-//! the machine.
+//! the machine, nor a program that sends requests for others, such as this one: of these, only a browser that
+//! shows the page knows the proof in it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, HOST, ORIGIN};
+use axum::http::header::{CACHE_CONTROL, HOST, HeaderName, ORIGIN};
 use axum::http::uri::Authority;
 use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
 use console_function::{Console, Settings};
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, Secret};
 use platform::{Clock, Error, Result};
 use serde_json::json;
+use subtle::ConstantTimeEq as _;
 
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::server::Connection;
+use crate::services::random_secret;
+
+/// Header in which the page shows its proof.
+const PROOF: HeaderName = HeaderName::from_static("x-page-proof");
 
 #[derive(Clone)]
 struct Tokens {
     issuer: Arc<Issuer>,
     clock: Clock,
+    proof: Secret,
 }
 
 /// Returns the console's routes; None where it is not built. `port` is that of the public port.
@@ -36,17 +43,18 @@ pub fn routes(
     let Some(folder) = environment.optional("MILLRACE_CONSOLE_DIR") else {
         return Ok(None);
     };
+    let proof = random_secret();
     let console = Console::open(Settings {
         folder: PathBuf::from(folder),
         ingest_url: "ingest".to_owned(),
-        developer_token: true,
+        page_proof: Some(proof.clone()),
         oidc: None,
         // Links to objects name this address, whatever name the page was opened under.
         connect: vec![format!("http://127.0.0.1:{port}")],
     })?;
     let tokens = Router::new()
         .route("/console/token", post(token))
-        .with_state(Tokens { issuer, clock });
+        .with_state(Tokens { issuer, clock, proof });
     Ok(Some(console.routes().merge(tokens)))
 }
 
@@ -54,6 +62,11 @@ async fn token(State(tokens): State<Tokens>, request: Request) -> Result<impl In
     if !is_from_own_page(&request) {
         return Err(Error::forbidden(
             "Only the console's own page gets a token here. `make -s token` prints one.",
+        ));
+    }
+    if !has_proof(&request, &tokens.proof) {
+        return Err(Error::forbidden(
+            "This page does not belong to the service as it runs now. Reload the page.",
         ));
     }
     if !is_from_own_user(&request) {
@@ -78,6 +91,13 @@ fn is_from_own_page(request: &Request) -> bool {
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
     origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host) && Authority::try_from(origin).is_ok())
+}
+
+/// True if the request has the proof that the page was served with.
+fn has_proof(request: &Request, proof: &Secret) -> bool {
+    let shown = request.headers().get(PROOF);
+    let shown = shown.map_or(&[][..], |value| value.as_bytes());
+    bool::from(shown.ct_eq(proof.expose().as_bytes()))
 }
 
 /// True if the caller's end of the connection belongs to this process's user or to root.

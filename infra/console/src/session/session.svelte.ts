@@ -53,7 +53,8 @@ class Session {
 
   /** Signs in as the developer of the local runner. */
   async asDeveloper(): Promise<string> {
-    const response = await fetch(`${BASE}/console/token`, { method: 'POST' });
+    const proof = document.querySelector<HTMLMetaElement>('meta[name="page-proof"]')?.content ?? '';
+    const response = await fetch(`${BASE}/console/token`, { method: 'POST', headers: { 'x-page-proof': proof } });
     const body = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(body.message ?? `The runner gave no token: status ${response.status}.`);
     this.#accept(body.token, 'developer');
