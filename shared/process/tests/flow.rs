@@ -227,7 +227,7 @@ fn addresses() {
         ("{hello}", "Hello%20World%21"),
         ("{half}", "50%25"),
         ("O{empty}X", "OX"),
-        ("O{undef}X{none}", "OX"),
+        ("?o={undef}{none}", "?o="),
         ("{x,y}", "1024,768"),
         ("{x,hello,y}", "1024,Hello%20World%21,768"),
         ("{+path}/here", "/foo/bar/here"),

@@ -29,7 +29,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uri {
     /// URI template for [`flow::expand`](crate::flow::expand), whose variables are fields of the task's
-    /// input.
+    /// input. Its path needs each of them.
     Template(String),
     /// An expression whose value is a text.
     Computed(Expression),

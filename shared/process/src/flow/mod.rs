@@ -12,4 +12,4 @@ pub use event::matches;
 pub use next::{Next, first, next};
 pub use retry::{delay, duration};
 pub use transform::{Stage, stages};
-pub use uri::expand;
+pub use uri::{expand, expand_path, has_dot_segment};

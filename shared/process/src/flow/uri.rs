@@ -1,7 +1,18 @@
-//! Expands URI templates (RFC 6570, levels 1 to 3).
+//! Expands addresses: URI templates (RFC 6570, levels 1 to 3), and the paths of OpenAPI documents.
+//!
+//! Data fills an address and must not lead it elsewhere. So a variable in a path has a value, and no value
+//! makes a part of a path empty, `.` or `..`: parsers of URLs remove such parts, and
+//! `DELETE /customers/7/cards/..` would delete the customer. In a query a missing variable is left out, as the
+//! RFC says.
 //!
 //! The existing crates have been unmaintained for years, and expand lists and objects, which the DSL forbids.
 
+mod path;
+
+use platform::outbound::MAX_URL_BYTES;
+
+use self::path::Span;
+pub use self::path::has_dot_segment;
 use crate::data::Data;
 use crate::source::Tree;
 
@@ -26,37 +37,79 @@ struct Style {
     is_open: bool,
 }
 
-/// Expands a template; variables are the fields of an object. A missing or null variable is left out; a list
-/// or an object is an error, which is a sentence.
+/// Expands a URI template; variables are the fields of an object. A list or an object is an error, as is a
+/// variable of the path that is missing or null. The error is a sentence.
 pub fn expand(template: &str, variables: &Data) -> Result<String, String> {
+    fill(&parts(template)?, variables)
+}
+
+/// Expands the path of an OpenAPI document, where any text between braces is the name of a parameter. The
+/// rules are those of [`expand`].
+pub fn expand_path(path: &str, parameters: &Data) -> Result<String, String> {
+    if !path.starts_with('/') {
+        return Err("The path of the operation does not begin with '/'.".to_owned());
+    }
+    fill(&path_parts(path), parameters)
+}
+
+fn fill(pieces: &[Piece<'_>], variables: &Data) -> Result<String, String> {
     let fields = match variables.tree() {
         Tree::Object(fields) => fields,
         _ => Vec::new(),
     };
-    let mut address = String::new();
-    for piece in parts(template)? {
+    let (mut address, mut spans, mut is_in_path) = (String::new(), Vec::new(), true);
+    let mut rest = pieces.iter();
+    while let Some(piece) = rest.next() {
         match piece {
-            Piece::Literal(text) => encode(text, true, &mut address),
+            Piece::Literal(text) => {
+                is_in_path &= !text.contains(['?', '#']);
+                encode(text, true, &mut address);
+            }
             Piece::Variables(operator, names) => {
-                let style = style(operator);
+                is_in_path &= !matches!(operator, Some('?' | '&' | '#'));
+                let style = style(*operator);
                 let mut before = style.first;
-                for name in names {
+                let mut names = names.iter();
+                while let Some(&name) = names.next() {
                     let field = fields.iter().find(|(other, _)| other == name);
                     let Some(value) = value(name, field.map(|(_, value)| value))? else {
+                        if is_in_path {
+                            return Err(format!(
+                                "The variable '{name}' of the address is missing or null; a path needs each of its variables."
+                            ));
+                        }
                         continue;
                     };
+                    if is_in_path && style.is_open {
+                        let is_last = names.len() == 0 && rest.clone().all(continues_query);
+                        path::check_open(name, &value, &address, is_last)?;
+                    }
                     address.push_str(before);
                     before = style.separator;
                     if style.is_named {
                         encode(name, true, &mut address);
                         address.push_str(if value.is_empty() { style.empty } else { "=" });
                     }
+                    let start = address.len();
                     encode(&value, style.is_open, &mut address);
+                    if is_in_path {
+                        let end = address.len();
+                        spans.push(Span { name, start, end });
+                    }
                 }
             }
         }
     }
+    if address.len() > MAX_URL_BYTES {
+        return Err(format!("The address is longer than {MAX_URL_BYTES} bytes."));
+    }
+    path::check(&address, &spans)?;
     Ok(address)
+}
+
+/// Whether nothing of a piece comes before a `?` that stands already.
+fn continues_query(piece: &Piece<'_>) -> bool {
+    matches!(piece, Piece::Literal("") | Piece::Variables(Some('&'), _))
 }
 
 fn value(name: &str, value: Option<&Tree>) -> Result<Option<String>, String> {
@@ -153,4 +206,17 @@ fn parts(template: &str) -> Result<Vec<Piece<'_>>, String> {
         pieces.push(Piece::Variables(operator, names));
         rest = after;
     }
+}
+
+fn path_parts(path: &str) -> Vec<Piece<'_>> {
+    let (mut pieces, mut rest) = (Vec::new(), path);
+    while let Some((literal, after)) = rest.split_once('{')
+        && let Some((name, after)) = after.split_once('}')
+    {
+        pieces.push(Piece::Literal(literal));
+        pieces.push(Piece::Variables(None, vec![name]));
+        rest = after;
+    }
+    pieces.push(Piece::Literal(rest));
+    pieces
 }

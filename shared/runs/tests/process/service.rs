@@ -134,7 +134,9 @@ fn openapi() -> Value {
                 { "name": "X-Trace", "in": "header" },
                 { "name": "session", "in": "cookie" },
             ] },
-        } },
+        }, "/shops/{shop}/toys/{toy}": {
+            "get": { "operationId": "getToy", "parameters": [{ "name": "toy", "in": "path" }] },
+        }, ".evil.example": { "get": { "operationId": "getHome" } } },
         "components": { "parameters": { "Limit": { "name": "limit", "in": "query" } } },
     })
 }

@@ -3,13 +3,14 @@
 use platform::Tenant;
 use process::Data;
 use process::definition::OpenApiCall;
+use process::flow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::answer::{self, Output};
-use super::request::{self, Request, scalar};
+use super::request::{self, Request};
 use super::{Authentication, CallError, Called, Ended, ErrorKind, Part, called};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
@@ -138,10 +139,9 @@ fn operation(
         _ => Map::new(),
     };
     let mut target = Target {
-        path: path.clone(),
+        path: Vec::new(),
         query: Map::new(),
         headers: Map::new(),
-        cookies: Vec::new(),
     };
     let mut body = None;
     let lists = [operation.get("parameters"), item.get("parameters")];
@@ -171,13 +171,12 @@ fn operation(
         )));
     }
     let server = server(document, operation, item, address)?;
-    let mut request = Request::new(method, &format!("{server}{}", target.path))?;
+    let path = flow::expand_path(path, &Data::object(target.path));
+    let path = path.map_err(|message| CallError::new(ErrorKind::Expression, message))?;
+    let mut request = Request::new(method, &format!("{server}{path}"))?;
     request.hides_address = !is_plain;
     request.add_query(&Data::from(Value::Object(target.query)), is_plain)?;
     request.add_headers(&Data::from(Value::Object(target.headers)), is_plain)?;
-    if !target.cookies.is_empty() {
-        request.add_header("cookie", &target.cookies.join("; "))?;
-    }
     if let Some(body) = &body {
         request.set_body(body);
     }
@@ -186,28 +185,26 @@ fn operation(
 
 /// Collects the parameters by their place in the request.
 struct Target {
-    path: String,
+    path: Vec<(String, Data)>,
     query: Map<String, Value>,
     headers: Map<String, Value>,
-    cookies: Vec<String>,
 }
 
 impl Target {
     fn set(&mut self, place: &str, name: &str, value: Value) -> Result<(), CallError> {
         match place {
-            "path" => {
-                let segment = encoded(&scalar(&Data::from(value), name)?);
-                self.path = self.path.replace(&format!("{{{name}}}"), &segment);
-            }
+            "path" => self.path.push((name.to_owned(), Data::from(value))),
             "query" => {
                 self.query.insert(name.to_owned(), value);
             }
             "header" => {
                 self.headers.insert(name.to_owned(), value);
             }
-            "cookie" => self
-                .cookies
-                .push(format!("{name}={}", encoded(&scalar(&Data::from(value), name)?))),
+            "cookie" => {
+                return Err(configuration(format!(
+                    "The parameter '{name}' is a cookie, which no call sends; remove it."
+                )));
+            }
             _ => {
                 return Err(configuration(format!(
                     "The parameter '{name}' is in '{place}', which is not known."
@@ -221,7 +218,7 @@ impl Target {
     /// those of its path.
     fn has(&self, place: &str, name: &str) -> bool {
         match place {
-            "path" => !self.path.contains(&format!("{{{name}}}")),
+            "path" => self.path.iter().any(|(other, _)| other == name),
             "query" => self.query.contains_key(name),
             "header" => self.headers.contains_key(name),
             _ => false,
@@ -289,17 +286,4 @@ fn of_swagger(document: &Value, base: &Url) -> String {
         Some(host) => format!("{scheme}://{host}{path}"),
         None => path.to_owned(),
     }
-}
-
-/// Percent-encodes all but unreserved characters.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }

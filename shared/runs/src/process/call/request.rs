@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use platform::Tenant;
-use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, Outbound};
+use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, Outbound, is_refused_header};
 use process::Data;
+use process::flow::has_dot_segment;
 use process::limits::MAX_OUTPUT_BYTES;
 use serde_json::Value;
 use url::Url;
@@ -14,18 +15,6 @@ use crate::process::services::ProcessServices;
 
 /// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
-/// Headers that belong to the connection.
-const REFUSED_HEADERS: [&str; 9] = [
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 const CONTENT_TYPE: HeaderName = HeaderName::from_static("content-type");
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
@@ -59,6 +48,12 @@ fn configuration(detail: impl Into<String>) -> CallError {
 impl Request {
     pub fn new(method: &str, address: &str) -> Result<Self, CallError> {
         let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes());
+        // The parser would remove it with the part before, and the address may have data in it.
+        if has_dot_segment(address) {
+            return Err(configuration(
+                "The path of the call has a part '.' or '..'; write the path that is meant.",
+            ));
+        }
         Ok(Self {
             method: method.map_err(|_| configuration("The method of the call is none of HTTP."))?,
             url: Url::parse(address).map_err(|_| configuration("The address of the call is not a URL."))?,
@@ -106,13 +101,12 @@ impl Request {
     }
 
     pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), CallError> {
-        let lower = name.to_ascii_lowercase();
-        if REFUSED_HEADERS.contains(&lower.as_str()) || lower.starts_with("proxy-") {
+        if is_refused_header(name) {
             return Err(configuration(format!(
-                "A call sets no header '{name}'; remove it."
+                "A call sets no header '{name}': only a browser, a proxy or the connection does; remove it."
             )));
         }
-        let header = HeaderName::try_from(lower);
+        let header = HeaderName::try_from(name.to_ascii_lowercase());
         let header = header.map_err(|_| configuration(format!("'{name}' is not the name of a header.")))?;
         let value = HeaderValue::try_from(value).map_err(|_| {
             configuration(format!(
@@ -223,7 +217,7 @@ fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
 }
 
 /// Returns the text of a value for an address or a header. Fails for values without such a text.
-pub(super) fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
+fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
     if let Some(text) = value.as_text() {
         return Ok(text);
     }
