@@ -7,6 +7,7 @@
 mod addresses;
 mod bodies;
 mod bombs;
+mod call_paths;
 mod conditions;
 mod console;
 mod filters;

@@ -107,8 +107,8 @@ fn process(tasks: &Value) -> Value {
     })
 }
 
-/// Makes calls in a process. Returns what each of them gave: its output, or the reason why there is none.
-async fn told(events: &Events, calls: &[Value]) -> Map<String, Value> {
+/// Makes calls in a process that an event with this payload starts. Returns what each of them gave: its output, or the reason why there is none.
+pub async fn told(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
     let mut tasks: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -117,7 +117,7 @@ async fn told(events: &Events, calls: &[Value]) -> Map<String, Value> {
             attempt["output"] = json!({ "as": "{ reached: tostring }" });
             let rest = json!([{ "refuse": { "set": { "refused": "${ $error.detail }" } } }]);
             let name = format!("call{index}");
-            let export = format!("${{ {{ seen: (($context.seen // {{}}) + {{ {name}: . }}) }} }}");
+            let export = format!("${{ $context + {{ seen: (($context.seen // {{}}) + {{ {name}: . }}) }} }}");
             json!({ name: { "try": [{ "attempt": attempt }], "catch": { "as": "error", "do": rest }, "export": { "as": export } } })
         })
         .collect();
@@ -128,7 +128,7 @@ async fn told(events: &Events, calls: &[Value]) -> Map<String, Value> {
     } } }));
     let channel = events.plain_channel().await;
     let subscription = events.subscribe(&process(&json!(tasks))).await;
-    events.event(&channel, &json!({})).await;
+    events.event(&channel, payload).await;
     let told = events.received(&path, 1).await.remove(0).json();
     let subscription = format!("/events/subscriptions/{}", subscription["id"].as_str().unwrap());
     events
@@ -189,7 +189,7 @@ async fn no_call_of_a_process_reaches_the_runner() {
             "operationId": "token", "parameters": parameters,
         } }));
     }
-    let told = told(&events, &calls).await;
+    let told = told(&events, &calls, &json!({})).await;
     assert_eq!(told.len(), calls.len());
     for (index, call) in calls.iter().enumerate() {
         let outcome = &told[&format!("call{index}")];
@@ -200,6 +200,7 @@ async fn no_call_of_a_process_reaches_the_runner() {
     let told = self::told(
         &events,
         &[followed, get_call(&format!("http://{leading}/document"))],
+        &json!({}),
     )
     .await;
     assert_eq!(told["call0"], json!({ "reached": "null" }));
@@ -297,7 +298,7 @@ async fn header_of_a_browser_or_proxy_is_refused_when_a_definition_is_saved() {
             let refused = events
                 .post(&events.token, "/events/subscriptions", &subscription)
                 .await;
-            let refused = refused.expect_error(400, "invalid_request");
+            let refused = refused.expect_status(400);
             let pointer = format!("/do/0/a/with/headers/{header}");
             assert_eq!(
                 refused.body["faults"][0]["pointer"],

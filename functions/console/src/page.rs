@@ -1,8 +1,7 @@
 //! Serves the page, with its proof where the server gives a developer's token to it.
 //!
-//! The proof is for a browser that shows the page, not for whatever can fetch it: a script of another page may
-//! read any answer of the API (CORS), and a program may ask for others. A browser says how it asks, and no
-//! script and no request for others can set the headers in which it does.
+//! Scripts of other pages may read any answer (CORS), so the proof is only in a page that a browser asks for to
+//! show it: no script can set the headers in which a browser says how it asks.
 
 use axum::http::HeaderMap;
 use axum::http::header::{HeaderName, ORIGIN};

@@ -94,6 +94,7 @@ fn missing_variable_of_a_path_is_an_error_and_of_a_query_is_left_out() {
         "https://a.example/items/{a,x}",
         "https://{x}.example/items",
         "{+x}/items",
+        "https://a.example/items{?none}/{x}",
     ] {
         for variables in [json!({ "a": 1 }), json!({ "a": 1, "x": null })] {
             let refusal = expanded(template, variables).unwrap_err();

@@ -57,16 +57,13 @@ fn fill(pieces: &[Piece<'_>], variables: &Data) -> Result<String, String> {
         Tree::Object(fields) => fields,
         _ => Vec::new(),
     };
-    let (mut address, mut spans, mut is_in_path) = (String::new(), Vec::new(), true);
+    let (mut address, mut spans) = (String::new(), Vec::new());
     let mut rest = pieces.iter();
     while let Some(piece) = rest.next() {
         match piece {
-            Piece::Literal(text) => {
-                is_in_path &= !text.contains(['?', '#']);
-                encode(text, true, &mut address);
-            }
+            Piece::Literal(text) => encode(text, true, &mut address),
             Piece::Variables(operator, names) => {
-                is_in_path &= !matches!(operator, Some('?' | '&' | '#'));
+                let is_in_path = !address.contains(['?', '#']) && !matches!(operator, Some('?' | '&' | '#'));
                 let style = style(*operator);
                 let mut before = style.first;
                 let mut names = names.iter();
@@ -92,16 +89,14 @@ fn fill(pieces: &[Piece<'_>], variables: &Data) -> Result<String, String> {
                     }
                     let start = address.len();
                     encode(&value, style.is_open, &mut address);
-                    if is_in_path {
-                        let end = address.len();
-                        spans.push(Span { name, start, end });
+                    let end = address.len();
+                    spans.push(Span { name, start, end });
+                    if end > MAX_URL_BYTES {
+                        return Err(format!("The address is longer than {MAX_URL_BYTES} bytes."));
                     }
                 }
             }
         }
-    }
-    if address.len() > MAX_URL_BYTES {
-        return Err(format!("The address is longer than {MAX_URL_BYTES} bytes."));
     }
     path::check(&address, &spans)?;
     Ok(address)

@@ -74,6 +74,67 @@ fn serve() -> (Runtime, String, Seen) {
     (runtime, url, seen)
 }
 
+/// Starts a server with one tool, which answers the name of the server.
+fn serve_tool(runtime: &Runtime, server: &'static str, tool: &'static str) -> McpServer {
+    let answer = move |Json(request): Json<Value>| async move {
+        let result = match request["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": request["params"]["protocolVersion"], "capabilities": { "tools": {} },
+                "serverInfo": { "name": server, "version": "1" },
+            }),
+            "tools/list" => json!({ "tools": [{ "name": tool, "inputSchema": { "type": "object" } }] }),
+            "tools/call" => json!({ "content": [{ "type": "text", "text": server }] }),
+            _ => return StatusCode::ACCEPTED.into_response(),
+        };
+        Json(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).into_response()
+    };
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let routes = Router::new().route("/mcp", post(answer));
+    runtime.spawn(async move { axum::serve(listener, routes).await });
+    McpServer {
+        name: server.to_owned(),
+        url,
+        headers_secret: None,
+    }
+}
+
+#[test]
+fn tool_of_one_server_does_not_shadow_that_of_another() {
+    let runtime = Runtime::new().unwrap();
+    let long = "t".repeat(70).leak();
+    let servers = vec![
+        serve_tool(&runtime, "a", "b__c"),
+        serve_tool(&runtime, "a__b", "c"),
+        serve_tool(&runtime, "a_", "b"),
+        serve_tool(&runtime, "read", long),
+    ];
+    let agent = Agent {
+        tools: Some(Vec::new()),
+        mcp_servers: servers,
+        ..agent()
+    };
+    let model = Scripted::new([Ok(says("Done."))]);
+    conversation(&model, agent.clone(), &json!({ "interaction_ref": "i" }))
+        .run()
+        .unwrap();
+    let tools: Vec<String> = model.asked()[0]
+        .tools
+        .iter()
+        .map(|tool| tool.name.clone())
+        .collect();
+    assert_eq!(tools.len(), 4, "{tools:?}");
+    assert!(tools.iter().all(|name| name.len() <= 64), "{tools:?}");
+    // Each name calls the server that it stands for, in every run.
+    let called: Vec<(&str, Value)> = tools.iter().map(|name| (name.as_str(), json!({}))).collect();
+    let model = Scripted::new([Ok(calls(&called)), Ok(says("Done."))]);
+    conversation(&model, agent, &json!({ "interaction_ref": "i" }))
+        .run()
+        .unwrap();
+    let answers: Vec<String> = model.results(1).into_iter().map(|(text, _)| text).collect();
+    assert_eq!(answers, ["a", "a__b", "a_", "read"]);
+}
+
 fn with_server(url: &str) -> Agent {
     Agent {
         mcp_servers: vec![McpServer {

@@ -21,12 +21,15 @@ impl Segment<'_> {
         self.start + self.text.len()
     }
 
-    fn holds(&self, span: &Span<'_>) -> bool {
-        span.start <= self.end() && span.end >= self.start
+    /// Returns the first value in the segment, of values in the order of the address.
+    fn first_of<'a>(&self, spans: &'a [Span<'a>]) -> Option<&'a Span<'a>> {
+        let first = spans.partition_point(|span| span.end < self.start);
+        spans.get(first).filter(|span| span.start <= self.end())
     }
 }
 
-/// Fails if a value makes a segment of the path empty, `.` or `..`, or leaves an address without a host.
+/// Fails if a value makes a segment of the path empty, `.` or `..`, or leaves an address without a host. The
+/// spans are in the order of the address.
 pub fn check(address: &str, spans: &[Span<'_>]) -> Result<(), String> {
     if let Some(authority) = authority(address)
         && authority.is_empty()
@@ -34,7 +37,7 @@ pub fn check(address: &str, spans: &[Span<'_>]) -> Result<(), String> {
         return Err("The address has no host.".to_owned());
     }
     for segment in segments(address) {
-        let Some(span) = spans.iter().find(|span| segment.holds(span)) else {
+        let Some(span) = segment.first_of(spans) else {
             continue;
         };
         let decoded = decoded(segment.text);
@@ -58,10 +61,9 @@ pub fn check_open(name: &str, value: &str, before: &str, is_last: bool) -> Resul
             "The variable '{name}' of the address holds '?' or '#', which cuts off what comes after it."
         ));
     }
-    let continues_host = authority(before).is_some_and(|authority| {
-        !authority.is_empty() && before.ends_with(authority) && !value.starts_with(['/', '?', '#'])
-    });
-    if continues_host {
+    let host = authority(before).filter(|authority| !authority.is_empty());
+    let is_in_host = host.is_some_and(|host| before.split_once("://").is_some_and(|(_, rest)| rest == host));
+    if is_in_host && !value.starts_with(['/', '?', '#']) {
         return Err(format!(
             "The variable '{name}' of the address does not begin with '/', so it would continue the host's name."
         ));
