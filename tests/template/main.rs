@@ -16,3 +16,4 @@ mod roles;
 mod routes;
 mod runbook;
 mod translated;
+mod web_acl;
