@@ -7,6 +7,7 @@ pub(crate) mod faults;
 pub(crate) mod file_format;
 pub(crate) mod json_rows;
 pub(crate) mod key;
+pub(crate) mod nesting;
 pub(crate) mod overlap;
 pub(crate) mod plain;
 pub(crate) mod rounding;

@@ -13,6 +13,7 @@ use platform::{Error, Result};
 
 use crate::child::context::Context;
 use crate::import::faults::{MAX_SENTENCES, shown};
+use crate::import::nesting::levels;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
@@ -23,6 +24,8 @@ const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
 /// Type of times in nanoseconds. DuckDB reads times in UTC and times of 96 bits only in whole microseconds.
 const NANOSECONDS: &str = "TIMESTAMP_NS";
+/// Most levels of a type. DuckDB's readers of lists and maps take twice the time and memory for each.
+const MAX_LEVELS: usize = 16;
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
@@ -37,7 +40,9 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         ),
         flaw: None,
     };
-    let sources = map_columns(target, &columns(context, target, &relation)?)?;
+    let columns = columns(context, target, &relation)?;
+    check_levels(target, &columns)?;
+    let sources = map_columns(target, &columns)?;
     match staging::write(context, target, &sources, &relation) {
         Err(error) if error.status() == 500 => Err(fault(context, target, &relation, error)),
         other => other,
@@ -76,6 +81,21 @@ fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Ve
         rows.collect()
     };
     read().map_err(|error| unreadable(target, &error))
+}
+
+/// Fails with 422 if a type has too many levels. The footer tells the types, so that no value is read.
+fn check_levels(target: &Target, columns: &[(String, String)]) -> Result<()> {
+    let deep = columns
+        .iter()
+        .find(|(_, file_type)| levels(file_type) > MAX_LEVELS);
+    deep.map_or(Ok(()), |(name, file_type)| {
+        Err(Error::unprocessable(format!(
+            "Table '{}': the type of the column {} in the Parquet file nests {} levels; at most {MAX_LEVELS} can be read.",
+            target.table,
+            shown(name),
+            levels(file_type)
+        )))
+    })
 }
 
 /// Finds the fault of a file whose footer is readable and whose rows caused `failed`.

@@ -409,6 +409,50 @@ async fn parquet_that_does_not_fit_names_column_and_types() {
     );
 }
 
+/// DuckDB's readers take twice the time for each level of lists: a minute for 28.
+#[tokio::test]
+async fn parquet_with_too_many_levels_is_refused_by_its_footer() {
+    let nested = |open: &str, close: &str, levels: usize| {
+        format!("SELECT {}1{} AS json", open.repeat(levels), close.repeat(levels))
+    };
+    for (open, close) in [
+        ("[", "]"),
+        ("{'a': ", "}"),
+        ("MAP {'a': ", "}"),
+        ("[{'a': ", "}]"),
+    ] {
+        let levels_each = open.matches(['[', '{']).count();
+        let (_folder, path) = parquet(&nested(open, close, 16 / levels_each));
+        let staged = every_type().stage_file(0, FileFormat::Parquet, &path).await;
+        assert_eq!(staged.unwrap().rows, 1, "{open}");
+        for levels in [17, 24, 40] {
+            let count = usize::div_ceil(levels, levels_each);
+            let (_folder, path) = parquet(&nested(open, close, count));
+            let error = every_type()
+                .stage_file(0, FileFormat::Parquet, &path)
+                .await
+                .unwrap_err();
+            assert_eq!(error.status(), 422, "{open}: {error}");
+            let levels = count * levels_each;
+            for part in ["'json'", &format!("nests {levels} levels"), "at most 16"] {
+                assert!(error.message().contains(part), "{open}: no {part:?} in {error}");
+            }
+        }
+    }
+    let (_folder, path) = parquet(&format!(
+        "{}, 1 AS n",
+        nested("[", "]", 17).replace("json", "\"a[]\"")
+    ));
+    let error = every_type()
+        .stage_file(0, FileFormat::Parquet, &path)
+        .await
+        .unwrap_err();
+    assert!(
+        error.message().contains("'a[]'") && error.message().contains("17 levels"),
+        "{error}"
+    );
+}
+
 #[tokio::test]
 async fn damaged_parquet_is_told_as_such() {
     let (_folder, path) = parquet("SELECT n AS bigint, 'text ' || n AS string FROM range(50000) r(n)");
