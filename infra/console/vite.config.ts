@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
@@ -44,8 +45,14 @@ export default defineConfig({
   // The page stands at `/console`, behind the stage of a deployed API as well, so no address in it may be
   // absolute.
   base: './',
-  // Vega-Lite takes four small functions from the package `vega`, which would bring the whole of it.
-  resolve: { alias: [{ find: /^vega$/, replacement: 'vega-util' }] },
+  resolve: {
+    alias: [
+      // Vega-Lite takes four small functions from the package `vega`, which would bring the whole of it.
+      { find: /^vega$/, replacement: 'vega-util' },
+      // What a chart makes is counted in it, for all parts of Vega.
+      { find: /^vega-dataflow$/, replacement: fileURLToPath(new URL('src/parts/chart/dataflow.ts', import.meta.url)) },
+    ],
+  },
   worker: { format: 'es' },
   experimental: {
     renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `./console/${file}` : { relative: true }),

@@ -1,15 +1,44 @@
 // Packages of Vega without types of their own.
 declare module 'vega-dataflow' {
   export const transforms: Record<string, unknown>;
+  export interface Transform {
+    prototype: { transform: (this: unknown, parameters: Record<string, unknown>, pulse: unknown) => unknown };
+  }
 }
-declare module 'vega-encode';
+declare module '*/vega-dataflow/build/vega-dataflow.js' {
+  type Tuple = Record<string, unknown>;
+  export function ingest(datum: unknown): Tuple;
+  export function derive(tuple: Tuple): Tuple;
+  export function replace(tuple: Tuple, other: Tuple): Tuple;
+  export const Dataflow: { prototype: { add: (...operator: unknown[]) => unknown } };
+}
+declare module 'vega-encode' {
+  import type { Transform } from 'vega-dataflow';
+  export const axisticks: Transform;
+  export const legendentries: Transform;
+  export const scale: Transform;
+}
 declare module 'vega-functions' {
   type Function = (...args: unknown[]) => unknown;
+  export const functionContext: Record<string, Function>;
   export function expressionFunction(name: string, replacement?: Function): Function;
 }
 declare module 'vega-geo';
-declare module 'vega-regression';
+declare module 'vega-regression' {
+  import type { Transform } from 'vega-dataflow';
+  export const loess: Transform;
+  export const regression: Transform;
+}
 declare module 'vega-transforms' {
+  import type { Transform } from 'vega-dataflow';
+  interface Aggregate {
+    _measures: unknown[];
+    newcell: (this: Aggregate, ...group: unknown[]) => unknown;
+  }
+  export const aggregate: { prototype: Aggregate };
+  export const density: Transform;
+  export const kde: Transform;
+  export const quantile: Transform;
   interface Bin {
     value: { start: number; stop: number; step: number };
     transform: (this: Bin, options: unknown, pulse: unknown) => unknown;
@@ -28,7 +57,10 @@ declare module 'vega-parser' {
   export function parse(spec: Spec, config?: Config, options?: object): Runtime;
 }
 declare module 'vega-view' {
-  export { View } from 'vega-typings';
+  import { View as Typed } from 'vega-typings';
+  export class View extends Typed {
+    evaluate: (...run: unknown[]) => Promise<this>;
+  }
 }
 declare module 'vega-scenegraph' {
   export class Renderer {

@@ -3,11 +3,11 @@
  * code from text, and nothing is loaded from an address that a specification names.
  */
 
-import { expressionInterpreter } from 'vega-interpreter';
 import { compile, type TopLevelSpec } from 'vega-lite';
 
+import { begin } from './budget';
 import { inputOf, MAX_TEXT, shown } from './inputs';
-import './limits';
+import { interpreter, limitViews } from './limits';
 import type { Input, Look } from './messages';
 import { SURFACE, type Container } from './surface';
 import { parse, View } from './vega';
@@ -24,6 +24,7 @@ export async function draw(
   container: Container,
   { spec, rows, look }: { spec: Record<string, unknown>; rows: readonly Record<string, unknown>[]; look: Look },
 ): Promise<Drawn> {
+  limitViews(spec);
   const sized = {
     width: look.width,
     height: look.height,
@@ -41,7 +42,12 @@ export async function draw(
   // Vega logs an error of its dataflow and goes on.
   const failures: unknown[] = [];
   const log = { level: () => log, error: (cause: unknown) => (failures.push(cause), log), warn: () => log, info: () => log, debug: () => log };
-  const view = new View(runtime, { expr: expressionInterpreter, loader, logger: log, renderer: SURFACE, container, hover: true, tooltip } as never);
+  const view = new View(runtime, { expr: interpreter, loader, logger: log, renderer: SURFACE, container, hover: true, tooltip } as never);
+  const run = view.evaluate;
+  view.evaluate = (...args) => {
+    begin(view);
+    return run.apply(view, args);
+  };
   await view.runAsync();
   if (failures.length > 0) throw failures[0];
   log.error = (cause) => (container.tell({ kind: 'failed', message: messageOf(cause) }), log);

@@ -11,8 +11,8 @@ export const SURFACE = 'surface';
 
 /** Longest side of a chart, in pixels of the page. */
 const MAX_SIDE = 4_000;
-/** Longest side of a canvas, in its own pixels: it takes memory by its area, here up to 256 MB. */
-const MAX_PIXELS = 8_000;
+/** Most pixels of a canvas: 64 MB, which the browser has up to three times while it shows one. */
+const MAX_PIXELS = MAX_SIDE * MAX_SIDE;
 /** A word of CSS; the address of a picture is no cursor, because the page would load it. */
 const CURSOR = /^[a-z-]{0,20}$/;
 
@@ -83,7 +83,7 @@ class SurfaceRenderer extends CanvasRenderer {
     const container = this._el as Container;
     if (!(width <= MAX_SIDE && height <= MAX_SIDE)) throw new Error(`The chart is more than ${MAX_SIDE} pixels wide or high.`);
     container.tell({ kind: 'size', width, height });
-    return super.resize(width, height, origin, Math.min(container.look.ratio, MAX_PIXELS / Math.max(width, height)));
+    return super.resize(width, height, origin, Math.min(container.look.ratio, Math.sqrt(MAX_PIXELS / (width * height))));
   }
 }
 
