@@ -8,6 +8,7 @@ mod addresses;
 mod bodies;
 mod bombs;
 mod call_paths;
+mod children;
 mod conditions;
 mod console;
 mod filters;

@@ -11,6 +11,7 @@ use rlimit::Resource;
 use rustix::process::nice;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::fence::{self, Calls, Folders};
 use crate::frame;
 
 /// Work of a child on each input.
@@ -41,11 +42,12 @@ pub fn run_if_child(argument: &str, work: Work) {
 fn run(work: Work, budget: Duration, memory_bytes: u64) -> ExitCode {
     // Best effort: a child with the rank of its parent is still limited.
     let _ = nice(NICENESS);
-    let limited = Resource::CORE
-        .set(0, 0)
-        .and_then(|()| Resource::DATA.set(memory_bytes, memory_bytes));
-    if limited.is_err() {
+    if Resource::DATA.set(memory_bytes, memory_bytes).is_err() {
         return ExitCode::FAILURE;
+    }
+    let fenced = fence::enclose(&Folders::default()).and_then(|()| fence::forbid(Calls::Compute));
+    if let Err(error) = fenced {
+        fence::fail(&error);
     }
     let meter = Arc::new(Meter::default());
     let metered = Arc::clone(&meter);

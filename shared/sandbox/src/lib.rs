@@ -6,9 +6,11 @@
 //! time, so that a busy machine does not shorten a task, and ends itself when a task exceeds its budget. A
 //! child that crashes costs one answer.
 //!
-//! **Invariant:** no task takes more processor time or memory than its [`Limits`].
+//! **Invariant:** no task takes more processor time or memory than its [`Limits`], and none opens a file or a
+//! socket or starts a program: see [`fence`].
 
 mod child;
+pub mod fence;
 mod frame;
 mod process;
 
@@ -62,6 +64,7 @@ impl Sandbox {
 
     /// As [`new`](Self::new), with children of another program.
     pub fn with_program(program: PathBuf, argument: &'static str, limits: Limits, max: usize) -> Self {
+        fence::report();
         let inner = Inner {
             program,
             argument,
@@ -119,6 +122,7 @@ impl Sandbox {
                 Ok(Err(Exceeded))
             }
             Err(Ended::Lost) => Err(Error::unavailable("a sandboxed child was killed")),
+            Err(Ended::Unfenced) => Err(Error::internal("a sandboxed child could not close its fence")),
             Err(Ended::Late) => Err(Error::unavailable("a sandboxed child got no time")),
         }
     }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::{Limits, frame};
+use crate::{Limits, fence, frame};
 
 /// Address space that mimalloc, the local runner's allocator, reserves in advance; set because the child's
 /// memory is limited.
@@ -27,6 +27,8 @@ pub enum Ended {
     Lost,
     /// The task ended the child; contains the exit status.
     OverTask(String),
+    /// The child refused to work, because it could not close its fence.
+    Unfenced,
     /// No answer arrived in time.
     Late,
 }
@@ -79,7 +81,10 @@ impl Process {
             sent = self.input.write_all(task).await;
         }
         if sent.is_err() {
-            return Err(Ended::Lost);
+            return Err(match self.end().await {
+                Ended::Unfenced => Ended::Unfenced,
+                _ => Ended::Lost,
+            });
         }
         match self.receive().await {
             Ok(answer) => Ok(answer),
@@ -100,6 +105,7 @@ impl Process {
     async fn end(&mut self) -> Ended {
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.signal() == Some(SIGKILL) => Ended::Lost,
+            Ok(Ok(status)) if fence::is_unfenced(status) => Ended::Unfenced,
             Ok(Ok(status)) => Ended::OverTask(status.to_string()),
             _ => Ended::OverTask("still running".to_owned()),
         }

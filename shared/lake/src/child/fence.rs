@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use duckdb::Connection;
+use duckdb::{Config, Connection};
 use platform::{Error, Result};
 
 use crate::child::limits::EngineLimits;
@@ -18,14 +18,15 @@ use crate::tables::sql;
 /// times for 20 ms; with much more, the reader starts only after the whole result is there.
 const STREAM_BYTES: u64 = 2 * 1_024 * 1_024;
 
-/// Opens an in-memory database with its limits set and its temporary files in `temp`, still without a fence.
+/// Opens an in-memory database with its limits set and its temporary files in `temp`, still without a fence
+/// and without threads of its own: see [`start_threads`].
 pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
-    let connection = Connection::open_in_memory().map_err(Error::internal)?;
+    let config = Config::default().threads(1).map_err(Error::internal)?;
+    let connection = Connection::open_in_memory_with_flags(config).map_err(Error::internal)?;
     let settings = format!(
         "SET temp_directory = {temp};
          SET max_temp_directory_size = '{temp_bytes}B';
          SET memory_limit = '{memory}B';
-         SET threads = {threads};
          SET autoinstall_known_extensions = false;
          SET autoload_known_extensions = false;
          SET allow_community_extensions = false;
@@ -36,10 +37,15 @@ pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
         temp = sql::path(temp)?,
         temp_bytes = limits.temp_bytes,
         memory = limits.memory_limit_bytes,
-        threads = limits.threads.max(1),
     );
     connection.execute_batch(&settings).map_err(Error::internal)?;
     Ok(connection)
+}
+
+/// Starts DuckDB's threads. A fence of the operating system holds only for threads that start after it.
+pub(crate) fn start_threads(connection: &Connection, limits: &EngineLimits) -> Result<()> {
+    let threads = format!("SET threads = {}", limits.threads.max(1));
+    connection.execute_batch(&threads).map_err(Error::internal)
 }
 
 /// Closes the fence: from now on only `files` can be read, and only files below `directories`, at any depth,

@@ -85,6 +85,7 @@ pub struct Engine {
 impl Engine {
     /// Creates an engine without children; [`warm`](Self::warm) starts the first one.
     pub fn new(config: EngineConfig) -> Self {
+        sandbox::fence::report();
         let limits = Arc::new(config.limits.clone());
         let start = Start {
             program: config.program,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use platform::config::LIBRARY_PATH;
 use platform::{Error, Result};
 use rustix::process::{Pid, setpriority_pgrp};
+use sandbox::fence::is_unfenced;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -242,6 +243,9 @@ impl Process {
     async fn died(&mut self, error: &io::Error) -> Error {
         let status = match &mut self.parts {
             Some(parts) => match tokio::time::timeout(GRACE, parts.child.wait()).await {
+                Ok(Ok(status)) if is_unfenced(status) => {
+                    return Error::internal("a child of the engine could not close its fence");
+                }
                 Ok(Ok(status)) => status.to_string(),
                 _ => "still running".to_owned(),
             },

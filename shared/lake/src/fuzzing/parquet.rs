@@ -73,7 +73,10 @@ impl Importer {
 
     /// Imports a file. The error is one that no file may cause.
     pub fn import(&mut self, file: &[u8]) -> std::result::Result<(), String> {
-        let (input, output) = (self.folder.join("input.parquet"), self.folder.join("segment.parquet"));
+        let (input, output) = (
+            self.folder.join("input.parquet"),
+            self.folder.join("segment.parquet"),
+        );
         fs::write(&input, file).map_err(|error| error.to_string())?;
         let target = Target {
             table: "t".to_owned(),

@@ -8,6 +8,7 @@ pub(crate) mod export;
 pub(crate) mod folder;
 pub(crate) mod protocol;
 pub(crate) mod query;
+pub(crate) mod reach;
 pub(crate) mod rewrite;
 pub(crate) mod run;
 pub(crate) mod stage_csv;

@@ -3,6 +3,10 @@
 //! The process has no credentials in its environment and a limited address space. One thread works; the
 //! others only wait. The process ends when its standard input ends, even in the middle of a job, so a killed
 //! parent leaves no child behind.
+//!
+//! The fence of the operating system ([`sandbox::fence`]) holds for threads that start after it, and the first
+//! job names the folders. So a child gives up system calls first, opens DuckDB without threads, waits for that
+//! job, gives up all other files, and only then starts its threads.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,20 +20,22 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use duckdb::Connection;
 use platform::{Error, Result};
 use rlimit::Resource;
+use sandbox::fence::{self, Calls};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::child;
 use crate::child::context::Context;
-use crate::child::fence;
 use crate::child::frames::{read_frame, write_frame};
 use crate::child::limits::EngineLimits;
 use crate::child::settings::{ARGUMENT, STACK_BYTES, Settings};
 use crate::import::file_format::FileFormat;
 use crate::jobs::protocol::{Failure, Job, Reply, Request};
 use crate::jobs::{
-    bind, check_keys, check_rows, describe, export, folder, query, rewrite, stage_csv, stage_json,
+    bind, check_keys, check_rows, describe, export, folder, query, reach, rewrite, stage_csv, stage_json,
     stage_parquet,
 };
 use crate::query::answer::Bounds;
@@ -55,15 +61,37 @@ fn run(settings: Option<OsString>) -> ExitCode {
     if limit(&settings.limits).is_err() {
         return ExitCode::FAILURE;
     }
+    if let Err(error) = fence::forbid(Calls::Files) {
+        fence::fail(&error);
+    }
+    let Ok(connection) = child::fence::open(&settings.limits, &settings.temp) else {
+        return ExitCode::FAILURE;
+    };
+    let first = match first_job() {
+        Ok(Some(request)) => request,
+        Ok(None) => {
+            let _ = std::fs::remove_dir_all(&settings.temp);
+            return ExitCode::SUCCESS;
+        }
+        Err(_) => return ExitCode::FAILURE,
+    };
+    let mut folders = reach::folders(&first.job);
+    folders.write.push(settings.temp.clone());
+    if let Err(error) = fence::enclose(&folders) {
+        fence::fail(&error);
+    }
     let (sender, jobs) = mpsc::channel();
-    let unfinished = Arc::new(AtomicUsize::new(0));
     let reader = Reader {
         temp: settings.temp.clone(),
-        unfinished: Arc::clone(&unfinished),
+        unfinished: Arc::new(AtomicUsize::new(1)),
     };
+    let unfinished = Arc::clone(&reader.unfinished);
+    if sender.send(first).is_err() {
+        return ExitCode::FAILURE;
+    }
     let worker = thread::Builder::new()
         .stack_size(STACK_BYTES)
-        .spawn(move || work(&settings, &jobs, &unfinished));
+        .spawn(move || work(connection, &settings.limits, &jobs, &unfinished));
     let Ok(worker) = worker else {
         return ExitCode::FAILURE;
     };
@@ -76,8 +104,19 @@ fn run(settings: Option<OsString>) -> ExitCode {
     }
 }
 
+/// Waits for the first job that is more than a ping; None if the input ends before it.
+fn first_job() -> Result<Option<Request>> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while let Ok((request, _)) = read_frame::<Request>(&mut input) {
+        if !matches!(request.job, Job::Ping) {
+            return Ok(Some(request));
+        }
+        write_frame(&mut output, &Reply::Done(Value::Null), &[]).map_err(Error::internal)?;
+    }
+    Ok(None)
+}
+
 fn limit(limits: &EngineLimits) -> io::Result<()> {
-    Resource::CORE.set(0, 0)?;
     Resource::AS.set(limits.address_space_bytes, limits.address_space_bytes)?;
     let file_bytes = limits.max_file_bytes.max(limits.temp_bytes);
     Resource::FSIZE.set(file_bytes, file_bytes)
@@ -100,6 +139,7 @@ impl Reader {
             }
         }
         // The parent also removes the directory, unless it was killed.
+        // Behind the fence the empty directory stays, which the next start of the service removes.
         let _ = std::fs::remove_dir_all(&self.temp);
         if self.unfinished.load(Ordering::SeqCst) > 0 {
             // `exit` would run handlers that destroy DuckDB's state while the job runs.
@@ -108,8 +148,13 @@ impl Reader {
     }
 }
 
-fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &AtomicUsize) -> Result<()> {
-    let connection = fence::open(&settings.limits, &settings.temp)?;
+fn work(
+    connection: Connection,
+    limits: &EngineLimits,
+    jobs: &mpsc::Receiver<Request>,
+    unfinished: &AtomicUsize,
+) -> Result<()> {
+    child::fence::start_threads(&connection, limits)?;
     // The standard library's stdout would search all output for line ends.
     let output = io::stdout().as_fd().try_clone_to_owned();
     let output = File::from(output.map_err(Error::internal)?);

@@ -6,6 +6,10 @@ mod answers;
 mod copies;
 #[cfg(test)]
 mod dialect;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+#[path = "../../../sandbox/tests/escapes/mod.rs"]
+mod escapes;
 #[cfg(test)]
 mod exactness;
 #[cfg(test)]
@@ -30,5 +34,8 @@ mod plain;
 mod queries;
 #[cfg(test)]
 mod reference;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod second_fence;
 #[cfg(test)]
 mod staging;
