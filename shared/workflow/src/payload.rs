@@ -63,7 +63,10 @@ impl Payload {
         serde_json::from_str(self.json()).map_err(|error| {
             Failure::new(
                 "InvalidPayload",
-                format!("The value is not as the code reads it: {error}."),
+                format!(
+                    "The value is not as the code reads it: {}.",
+                    without_value(&error)
+                ),
             )
         })
     }
@@ -107,6 +110,33 @@ impl Payload {
     /// Adds the value to a reference.
     pub fn set_fetched(&mut self, raw: Box<RawValue>) {
         self.value = Some(Arc::from(raw));
+    }
+}
+
+/// Describes a fault without the value at fault: a failure is told to more readers than its run.
+fn without_value(error: &serde_json::Error) -> String {
+    /// Beginnings of serde's own messages, all of which quote the value. What was expected comes last.
+    const QUOTING: [&str; 5] = [
+        "invalid type",
+        "invalid value",
+        "invalid length",
+        "unknown variant",
+        "unknown field",
+    ];
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    let text = text.strip_suffix(&place).unwrap_or(&text);
+    // A name of the code's own.
+    if text.starts_with("missing field") {
+        return format!("{text}{place}");
+    }
+    let kind = QUOTING.into_iter().find(|kind| text.starts_with(kind));
+    let is_of_none = text.ends_with("there are no fields") || text.ends_with("there are no variants");
+    let expected = text.rsplit_once(", expected ").filter(|_| !is_of_none);
+    match (kind, expected) {
+        (Some(kind), Some((_, expected))) => format!("{kind}, expected {expected}{place}"),
+        (Some(kind), None) => format!("{kind}{place}"),
+        (None, _) => format!("it has another form{place}"),
     }
 }
 
@@ -196,6 +226,55 @@ mod tests {
             let read: Payload = serde_json::from_str(&text).unwrap();
             assert_eq!(read.json(), json);
             assert_eq!(read, payload);
+        }
+    }
+
+    #[test]
+    fn a_fault_of_a_value_does_not_quote_it() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only its shape is read")]
+        struct Shape {
+            kind: Option<Kind>,
+            count: u8,
+            none: Option<NoFields>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Kind {
+            One,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct NoFields {}
+        for (json, fault) in [
+            (r#"{"count":"secret"}"#, "invalid type, expected u8 at"),
+            (
+                r#"{"count":"a, expected secret"}"#,
+                "invalid type, expected u8 at",
+            ),
+            (r#"{"count":777}"#, "invalid value, expected u8 at"),
+            (
+                r#"{"kind":"secret","count":1}"#,
+                "unknown variant, expected `one` at",
+            ),
+            (
+                r#"{"secret":1,"count":1}"#,
+                "unknown field, expected one of `kind`, `count`, `none` at",
+            ),
+            (
+                r#"{"none":{"x, expected secret":1},"count":1}"#,
+                "unknown field at",
+            ),
+            (r#"{}"#, "missing field `count` at"),
+        ] {
+            let payload = Payload::from_raw(RawValue::from_string(json.to_owned()).unwrap());
+            let message = payload.read::<Shape>().unwrap_err().message;
+            assert!(
+                message.contains(fault) && !message.contains("secret"),
+                "{json}: {message}"
+            );
+            assert!(message.contains("at line 1 column"), "{json}: {message}");
         }
     }
 

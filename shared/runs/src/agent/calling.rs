@@ -68,7 +68,7 @@ impl Conversing {
                 json!({ "turn": turn }),
             );
             if repeats >= MAX_REPEATS {
-                return Err(looping(&call.name));
+                return Err(looping());
             }
             return Ok(Called::Result(refused(call, tools::unknown(&call.name))));
         };
@@ -77,7 +77,7 @@ impl Conversing {
         self.context
             .publish("PROGRESS", &what, json!({ "turn": turn, "tool": call.name }));
         if repeats >= MAX_REPEATS {
-            return Err(looping(&call.name));
+            return Err(looping());
         }
         if repeats >= REFUSED_REPEATS {
             let why = format!(
@@ -207,10 +207,7 @@ impl Conversing {
         if shown.progress.faulty_results >= MAX_FAULTY_RESULTS {
             return Err(Failure::permanent(
                 "OutputInvalid",
-                format!(
-                    "The result of the agent does not fit, also after one repair. {}",
-                    result.text
-                ),
+                "The result of the agent breaks the output schema, also after one repair. Simplify the schema or the prompt.",
             ));
         }
         Ok(result)
@@ -225,10 +222,10 @@ fn refused(call: &ToolCall, text: String) -> ToolResult {
     }
 }
 
-fn looping(tool: &str) -> Failure {
-    let tool: String = tool.chars().take(64).collect();
+/// The name of the tool is the model's own word, so the failure leaves it out.
+fn looping() -> Failure {
     Failure::permanent(
         "ToolLoop",
-        format!("The model made the same call of '{tool}' again and again."),
+        "The model made the same call of a tool again and again.",
     )
 }

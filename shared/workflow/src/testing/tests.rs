@@ -297,7 +297,7 @@ fn child_runs_are_runs_or_mocks() {
     insta::assert_json_snapshot!(real.result, @r#"
     [
       "Ok(String(\"late\"))",
-      "Err(Failure { message: \"The value is not as the code reads it: invalid type: integer `7`, expected unit at line 1 column 1.\", kind: \"InvalidPayload\", source: Some(\"Approval\"), details: None, non_retryable: false, continue_as_new: None })"
+      "Err(Failure { message: \"The value is not as the code reads it: invalid type, expected unit at line 1 column 1.\", kind: \"InvalidPayload\", source: Some(\"Approval\"), details: None, non_retryable: false, continue_as_new: None })"
     ]
     "#);
     assert_eq!(real.runs.len(), 3);
