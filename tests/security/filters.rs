@@ -126,8 +126,8 @@ async fn no_token_but_the_listings_own_is_taken() {
     };
     let token = target.page_token(&json!({})).await;
     let other = target.page_token(&json!({ "query": "WorkflowId != ''" })).await;
-    // The signature is the first 43 letters; the last of them also holds two bits of the position.
-    let (tag, place) = token.split_at(43);
+    // The first 16 letters are the nonce that the rest was sealed with.
+    let (nonce, sealed) = token.split_at(16);
     let swapped: String = token
         .chars()
         .map(|letter| {
@@ -139,13 +139,18 @@ async fn no_token_but_the_listings_own_is_taken() {
         })
         .collect();
     let tokens = [
-        ("another listing's signature", format!("{}{place}", &other[..43])),
-        ("no signature", place.to_owned()),
-        ("no place", tag.to_owned()),
-        ("an empty signature", format!("{}{place}", "A".repeat(43))),
+        ("another listing's token", other.clone()),
+        ("another token's nonce", format!("{}{sealed}", &other[..16])),
+        ("no nonce", sealed.to_owned()),
+        ("a nonce alone", nonce.to_owned()),
+        ("an empty nonce", format!("{}{sealed}", "A".repeat(16))),
         (
             "the first letter changed",
-            format!("{}{}", if tag.starts_with('A') { 'B' } else { 'A' }, &token[1..]),
+            format!(
+                "{}{}",
+                if nonce.starts_with('A') { 'B' } else { 'A' },
+                &token[1..]
+            ),
         ),
         ("letters of the other case", swapped),
         ("backwards", token.chars().rev().collect()),

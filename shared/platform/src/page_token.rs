@@ -1,20 +1,23 @@
-//! Issues tokens with which a listing continues after a page: opaque to callers, signed, and valid only for
-//! the listing that they were issued for.
+//! Issues tokens with which a listing continues after a page: sealed, so that they show nothing of the position,
+//! which may be an entry that the caller does not see, and valid only for the listing that they were issued for.
 
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest as _, Sha256};
+use sha2::Sha256;
 
 use crate::config::{ConfigError, Secret};
 use crate::deployment::Deployment;
 use crate::error::{Error, Result};
-use crate::secrets::{SecretSource, Versions};
+use crate::secrets::SecretSource;
 
-/// Length of a signature, in bytes.
-const TAG_BYTES: usize = 32;
+/// What the key of a token is derived for, so that another use of the same secret has another key.
+const PURPOSE: &[u8] = b"millrace page token, AES-256-GCM";
+/// A position is padded to a multiple of this, in bytes, so that the length of a token tells nothing either.
+const BLOCK_BYTES: usize = 128;
 
 /// Issues and reads page tokens.
 #[derive(Clone, Debug)]
@@ -39,10 +42,13 @@ impl PageTokens {
 
     /// Issues a token for a position in a listing.
     pub async fn issue(&self, listing: &impl Serialize, place: &impl Serialize) -> Result<String> {
-        let place = serde_json::to_vec(place).map_err(Error::internal)?;
-        let key = self.key.versions().await?.current;
-        let tag = mac(&key, listing, &place)?.finalize().into_bytes();
-        Ok(BASE64.encode([tag.as_slice(), &place].concat()))
+        let mut bytes = serde_json::to_vec(place).map_err(Error::internal)?;
+        // JSON may end with spaces.
+        bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), b' ');
+        let nonce = key(&self.key.versions().await?.current)?
+            .seal_in_place_append_tag(Aad::from(bound_to(listing)?), &mut bytes)
+            .map_err(Error::internal)?;
+        Ok(BASE64.encode([nonce.as_ref().as_slice(), &bytes].concat()))
     }
 
     /// Returns the position of a token. 400 for a token of another listing, and for one that this service did
@@ -54,29 +60,38 @@ impl PageTokens {
                  leave it out to begin anew.",
             )
         };
-        let bytes = BASE64.decode(token).map_err(|_| refusal())?;
-        let (tag, place) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refusal)?;
-        let is_signed = |keys: &Versions| -> Result<bool> {
-            for key in std::iter::once(&keys.current).chain(&keys.previous) {
-                if mac(key, listing, place)?.verify_slice(tag).is_ok() {
-                    return Ok(true);
+        let sealed = BASE64.decode(token).map_err(|_| refusal())?;
+        let listing = bound_to(listing)?;
+        for versions in [self.key.versions().await?, self.key.renewed().await?] {
+            for secret in std::iter::once(&versions.current).chain(&versions.previous) {
+                if let Some(place) = open(secret, &listing, &sealed)? {
+                    return serde_json::from_slice(&place).map_err(|_| refusal());
                 }
             }
-            Ok(false)
-        };
-        if !is_signed(&self.key.versions().await?)? && !is_signed(&self.key.renewed().await?)? {
-            return Err(refusal());
         }
-        serde_json::from_slice(place).map_err(|_| refusal())
+        Err(refusal())
     }
 }
 
-fn mac(key: &Secret, listing: &impl Serialize, place: &[u8]) -> Result<Hmac<Sha256>> {
-    let listing = serde_json::to_vec(listing).map_err(Error::internal)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(key.expose().as_bytes()).map_err(Error::internal)?;
-    mac.update(&Sha256::digest(&listing));
-    mac.update(place);
-    Ok(mac)
+/// Returns the position in a token; None where it was not sealed with this secret for this listing.
+fn open(secret: &Secret, listing: &[u8], sealed: &[u8]) -> Result<Option<Vec<u8>>> {
+    let Some((nonce, rest)) = sealed.split_first_chunk::<NONCE_LEN>() else {
+        return Ok(None);
+    };
+    let mut rest = rest.to_vec();
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    let opened = key(secret)?.open_in_place(nonce, Aad::from(listing), &mut rest);
+    Ok(opened.ok().map(|place| place.to_vec()))
+}
+
+fn key(secret: &Secret) -> Result<RandomizedNonceKey> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes()).map_err(Error::internal)?;
+    mac.update(PURPOSE);
+    RandomizedNonceKey::new(&AES_256_GCM, &mac.finalize().into_bytes()).map_err(Error::internal)
+}
+
+fn bound_to(listing: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(listing).map_err(Error::internal)
 }
 
 #[cfg(test)]
@@ -105,6 +120,20 @@ mod tests {
         );
         let token = rotated("new", "old").issue(&"listing", &7).await.unwrap();
         assert!(old.read::<u32>(&"listing", &token).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_token_shows_neither_its_position_nor_the_length_of_it() {
+        let tokens = PageTokens::new(Secret::new("key"));
+        let mut lengths = Vec::new();
+        for place in ["0197f3c2-8a41-7d0e-9b1c-000000000012", "order-7"] {
+            let token = tokens.issue(&"listing", &(7, place)).await.unwrap();
+            let bytes = BASE64.decode(&token).unwrap();
+            assert!(!String::from_utf8_lossy(&bytes).contains(place));
+            assert_ne!(token, tokens.issue(&"listing", &(7, place)).await.unwrap());
+            lengths.push(token.len());
+        }
+        assert_eq!(lengths[0], lengths[1]);
     }
 
     #[tokio::test]
