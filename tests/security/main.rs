@@ -22,6 +22,7 @@ mod neighbours;
 mod own_servers;
 mod pages;
 mod permits;
+mod private_runs;
 mod sockets;
 mod sql;
 mod templates;

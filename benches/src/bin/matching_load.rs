@@ -120,6 +120,7 @@ fn main() -> Result<(), Error> {
                     envelope,
                     text,
                     lineage: &[],
+                    private_to: None,
                 })?;
                 let took = began.elapsed().as_secs_f64() * 1e6;
                 if round > 0 {

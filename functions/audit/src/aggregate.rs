@@ -7,7 +7,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use event_log::aggregate::{AggregateEvents, Aggregation};
 use platform::Result;
-use platform::auth::{Permission, permission};
+use platform::auth::{Permission, Viewer, permission};
 use platform::http::{Call, Json, Reply};
 
 use crate::App;
@@ -26,7 +26,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Counts events and sums their meters, such as pages per day or documents by verdict. An event counts \
              once, within about a second of its acceptance. Callers with a token of a project see that project; \
              callers with `account:admin`, or with `audit:read` and a token without a project, see the account, or the \
-             project `projectId`.\n\n\
+             project `projectId`. Events of private runs count for the owner of the run and for callers with \
+             `workflow_superadmin`.\n\n\
              Without `groupBy` the answer has one row. With the dimension `time` alone, every period of the \
              range has a row: an empty one has 0 for counts and sums and null for averages. Otherwise only \
              groups with events have one.\n\n\
@@ -47,6 +48,14 @@ async fn handler(
     let project = project(&call, body.project_id.as_deref(), reads_account)?;
     let plan = body.plan(call.now)?;
     let account = &call.principal.account_id;
-    let answer = app.log.aggregate(account, project.as_deref(), &plan).await?;
+    let answer = app
+        .log
+        .aggregate(
+            account,
+            project.as_deref(),
+            &plan,
+            &Viewer::from_principal(principal),
+        )
+        .await?;
     Ok(Reply::ok(answer))
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use platform::auth::Viewer;
 use platform::auth::permission::ReadAuditTrail;
 use platform::http::{Call, List, Query, Reply};
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
@@ -84,7 +85,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one \
              record, also when it was refused. Reads and searches leave none. Callers with `project:admin` see \
-             their own project, callers with `account:admin` the account, or one project of it.\n\n\
+             their own project, callers with `account:admin` the account, or one project of it. Records about private \
+             runs are listed for the owner of the run and for callers with `workflow_superadmin`.\n\n\
              A record is listed within about a second of the answer to its request. Any offset can be asked \
              for; records that come while a caller reads page after page move the others on, so give `to` for a \
              walk through all of them.\n\n\
@@ -121,9 +123,10 @@ async fn handler(
         to: query.to,
     };
     let account = &call.principal.account_id;
+    let viewer = Viewer::from_principal(&call.principal);
     let found = app
         .log
-        .list_audit(account, project.as_deref(), &filter, offset, limit)
+        .list_audit(account, project.as_deref(), &filter, &viewer, (offset, limit))
         .await?;
     Ok(Reply::ok(AuditPage {
         events: found.events,

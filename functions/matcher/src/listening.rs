@@ -20,14 +20,27 @@ const SIGNALLED_AT_ONCE: usize = 8;
 /// Sender of the signals, as the runs' histories show it.
 const MATCHER: &str = "matcher";
 
-/// Signals the runs that listen for an event. A run that cannot be signalled does not stop the others.
-pub async fn signal_listeners(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Result<()> {
+/// Signals the runs that listen for an event. A run that cannot be signalled does not stop the others. An
+/// event of a private run is for runs that are private to the same owner.
+pub async fn signal_listeners(
+    matcher: &Matcher,
+    tenant: &Tenant,
+    envelope: &Envelope,
+    private_to: Option<&str>,
+) -> Result<()> {
     let event = CloudEvent::new(envelope);
     let attributes = event.attributes()?;
     let mut runs: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
     for listener in matcher.listeners.list(tenant).await? {
         if !is_about(envelope, &listener.run_id) && may_fit(&listener, &attributes) {
             runs.entry(listener.run_id.clone()).or_default().push(listener);
+        }
+    }
+    if private_to.is_some() {
+        for run_id in runs.keys().cloned().collect::<Vec<_>>() {
+            if matcher.engine.private_to(tenant, &run_id).await?.as_deref() != private_to {
+                runs.remove(&run_id);
+            }
         }
     }
     if runs.is_empty() {

@@ -80,6 +80,7 @@ async fn insert_foreign_event(matcher: &Matcher, tenant: &Tenant, mut told: Enve
         envelope: told.to_json()?,
         details_key,
         received_at: matcher.clock.now(),
+        private_to: None,
         lineage: Vec::new(),
         matched_at: None,
     };
@@ -98,6 +99,7 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         envelope: event.envelope,
         text: &text,
         lineage: &event.record.lineage,
+        private_to: event.record.private_to.as_deref(),
     })?;
     let mut starts = Vec::new();
     for found in &matches {
@@ -109,7 +111,10 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         .await;
     let told = match listeners {
         0 => Ok(()),
-        _ => listening::signal_listeners(matcher, event.tenant, event.envelope).await,
+        _ => {
+            let private_to = event.record.private_to.as_deref();
+            listening::signal_listeners(matcher, event.tenant, event.envelope, private_to).await
+        }
     };
     started.into_iter().chain([told]).collect::<Result<()>>()?;
     Ok(matches.len())
@@ -233,6 +238,10 @@ async fn join(
     (subscription, run_id): (&StoredSubscription, String),
 ) -> Result<()> {
     let run = matcher.engine.get(event.tenant, &run_id).await?;
+    let delivery = DeliveryRecord {
+        private_to: run.about.private_to().map(str::to_owned),
+        ..delivery
+    };
     if subscription.target.endpoint() != Some(run.workflow_type.as_str()) {
         let why = format!(
             "The workflow id '{}' stands for the run '{run_id}' of the type '{}'; give each workflow type workflow ids of its own.",

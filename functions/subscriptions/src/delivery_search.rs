@@ -4,6 +4,7 @@ use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::search::DeliverySelection;
+use platform::auth::Viewer;
 use platform::auth::permission::ReadEvents;
 use platform::http::{Call, OptionalJson, Reply};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
@@ -89,6 +90,7 @@ async fn handler(
             )));
         }
     };
+    let viewer = Viewer::from_principal(&call.principal);
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let cursor = given(body.cursor);
     let selection = DeliverySelection {
@@ -109,7 +111,7 @@ async fn handler(
     };
     let page = app
         .search
-        .page(&tenant, &selection, limit, cursor.as_deref(), call.now)
+        .page((&tenant, &viewer), &selection, limit, cursor.as_deref(), call.now)
         .await?;
     Ok(Reply::ok(DeliveryList {
         deliveries: page.deliveries,

@@ -1,6 +1,7 @@
 //! Serves the workflow run endpoints: list, read, query, signal and stop runs. The stream of a run's updates
 //! is `functions/stream`.
 
+mod audience;
 mod conversation_list;
 mod model;
 mod run_act;
@@ -90,11 +91,11 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
     ApiRouter::new()
         .api_route("/workflows/conversations", conversation_list::route())
         .api_route("/workflows/runs", run_list::route())
-        .api_route("/workflows/runs/{run_id}/updates", update_post::route(p))
+        .api_route("/workflows/runs/{run_id}/updates", update_post::route(p, &app))
         .api_route("/workflows/runs/{workflow_id}/{run_id}", run_get::route())
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/actions/{action}",
-            run_act::route(p),
+            run_act::route(p, &app),
         )
         .route(
             "/workflows/runs/{workflow_id}/{run_id}/query",
@@ -106,7 +107,7 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}",
-            run_signal::route(p),
+            run_signal::route(p, &app),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/updates",

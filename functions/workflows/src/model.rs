@@ -1,12 +1,12 @@
 //! Defines what the endpoints share: the run in the path, and which callers may see it.
 
 use platform::Result;
+use platform::auth::Viewer;
 use platform::auth::permission::UseRuns;
 use platform::http::Call;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workflow::engine::visible;
-use workflow::listing::Viewer;
 use workflow::state::RunState;
 
 use crate::App;
@@ -29,7 +29,9 @@ pub fn viewer(call: &Call<UseRuns>) -> Viewer {
 pub async fn run(app: &App, call: &Call<UseRuns>, workflow_id: &str, run_id: &str) -> Result<RunState> {
     let tenant = call.tenant()?;
     let state = app.workflows.engine.get(&tenant, run_id).await?;
-    visible(state, Some(workflow_id), &viewer(call))
+    let state = visible(state, Some(workflow_id), &viewer(call))?;
+    call.is_private_to(state.about.private_to());
+    Ok(state)
 }
 
 /// What was done.

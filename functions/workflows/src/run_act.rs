@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::Caller;
 
-use crate::App;
 use crate::model::{Message, run};
+use crate::{App, audience};
 
 /// The path of an action on a run.
 #[derive(Deserialize, JsonSchema)]
@@ -36,10 +36,10 @@ pub struct Act {
     pub reason: Option<String>,
 }
 
-pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+pub fn route(platform: &Platform, app: &App) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Update, "workflow")
         .identified_by("run_id")
-        .on(post_with(handler, doc))
+        .on(audience::layered(app, post_with(handler, doc)))
 }
 
 fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {

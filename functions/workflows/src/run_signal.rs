@@ -18,8 +18,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use workflow::payload::Payload;
 
-use crate::App;
 use crate::model::run;
+use crate::{App, audience};
 
 /// The path of a signal to a run.
 #[derive(Deserialize, JsonSchema)]
@@ -66,10 +66,10 @@ pub struct SignalSent {
     pub message: String,
 }
 
-pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+pub fn route(platform: &Platform, app: &App) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Update, "workflow")
         .identified_by("run_id")
-        .on(post_with(handler, doc))
+        .on(audience::layered(app, post_with(handler, doc)))
 }
 
 fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {

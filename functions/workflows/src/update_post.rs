@@ -17,8 +17,8 @@ use workflow::engine::{PostedUpdate, visible};
 use workflow::payload::Payload;
 use workflow::updates::MAX_MESSAGE_CHARACTERS;
 
-use crate::App;
 use crate::model::viewer;
+use crate::{App, audience};
 
 const DEFAULT_TYPE: &str = "UPDATE";
 
@@ -52,10 +52,10 @@ pub struct UpdatePublished {
     pub success: bool,
 }
 
-pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+pub fn route(platform: &Platform, app: &App) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Update, "workflow")
         .identified_by("run_id")
-        .on(post_with(handler, doc))
+        .on(audience::layered(app, post_with(handler, doc)))
 }
 
 fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -96,6 +96,7 @@ async fn handler(
     }
     let state = app.workflows.engine.get(&tenant, &path.run_id).await?;
     let state = visible(state, None, &viewer(&call))?;
+    call.is_private_to(state.about.private_to());
     let update = PostedUpdate {
         message: body.message.unwrap_or_else(|| kind.clone()),
         kind,

@@ -40,7 +40,7 @@ pub struct Subject {
 }
 
 impl Default for Subject {
-    /// Returns a developer with all permissions in the account `acme`, project `demo`.
+    /// Returns a developer with the permissions of a project admin in the account `acme`, project `demo`.
     fn default() -> Self {
         Self {
             user_id: "dev".to_owned(),

@@ -31,6 +31,7 @@ fn a_record() -> AuditEvent {
         project_name: None,
         roles: Vec::new(),
         permissions: Default::default(),
+        valid_until: None,
     };
     let now = Clock::System.now();
     let mut record = event(AuditAction::Create, "prompt", &principal, now);

@@ -41,6 +41,7 @@ impl World {
             received_at: at(second),
             lineage: Vec::new(),
             matched_at: None,
+            private_to: None,
         };
         self.events.insert(&self.tenant, &event).await.unwrap();
     }
@@ -64,6 +65,7 @@ fn file(id: &str, day: &str) -> LogFile {
         id: id.to_owned(),
         day: day.to_owned(),
         records: 1,
+        private: 0,
         bytes: 10,
         sha256: "00".to_owned(),
         from: at(1),

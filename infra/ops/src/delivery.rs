@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use events::search::{DeliverySearch, DeliverySelection};
+use platform::auth::Viewer;
 use platform::config::Secret;
 use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
@@ -192,7 +193,7 @@ async fn find(
         let wanted = (limit - found.len()).min(PAGE);
         let page = search
             .page(
-                &target.tenant,
+                (&target.tenant, &Viewer::operator()),
                 selection,
                 wanted,
                 cursor.as_deref(),

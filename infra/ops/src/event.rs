@@ -54,6 +54,7 @@ async fn dry_run(envelope: &Envelope, target: &Target, output: Output) -> Result
         envelope,
         text: &envelope.to_json()?,
         lineage: &[],
+        private_to: None,
     })?;
     let value: Vec<_> = verdicts
         .iter()

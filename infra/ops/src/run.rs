@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
-use platform::auth::RunAsRole;
+use platform::auth::{RunAsRole, Viewer};
 use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
 use platform::queue::{BoxFuture, Delivery, Queue};
@@ -13,7 +13,7 @@ use platform::{Error, ErrorKind, Result};
 use runs::{agent, webhook_delivery};
 use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
-use workflow::listing::{self, RunListings, RunPage, RunSelection, Viewer};
+use workflow::listing::{self, RunListings, RunPage, RunSelection};
 use workflow::state::About;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
@@ -101,8 +101,9 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             };
             let started = engine.start(&target.tenant, &start).await?;
             if started.is_new {
+                let run = ("workflow", started.run_id.as_str());
                 target
-                    .audit(AuditAction::Create, "workflow", &started.run_id)
+                    .audit_for(&target.tenant, AuditAction::Create, run, start.about.private_to())
                     .await?;
             }
             let what = if started.is_new {
@@ -152,10 +153,7 @@ async fn newest(target: &Target, runs: &Runs, workflow_id: &str) -> Result<Optio
 async fn page(target: &Target, runs: &Runs, filter: String, limit: u16) -> Result<RunPage> {
     // Only one page is read and its page token is not used, so a fixed key is enough.
     let listings = RunListings::new(runs.clone(), PageTokens::new(Secret::new(OPERATOR)));
-    let viewer = Viewer {
-        reference: OPERATOR.to_owned(),
-        sees_all: true,
-    };
+    let viewer = Viewer::operator();
     let selection = RunSelection {
         filter,
         ..RunSelection::default()

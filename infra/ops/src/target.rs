@@ -215,11 +215,24 @@ impl Target {
         resource_type: &str,
         resource_id: &str,
     ) -> Result<()> {
+        self.audit_for(tenant, action, (resource_type, resource_id), None)
+            .await
+    }
+
+    /// Records what the operator did; about a private run for its owner alone.
+    pub async fn audit_for(
+        &self,
+        tenant: &Tenant,
+        action: AuditAction,
+        (resource_type, resource_id): (&str, &str),
+        private_to: Option<&str>,
+    ) -> Result<()> {
         let operator = Principal::system(tenant);
         let now = self.clock.now();
         let mut event = audit::event(action, resource_type, &operator, now);
         event.resource_id = resource_id.to_owned();
         event.request_id = platform::ids::new_id(now);
+        event.private_to = private_to.map(str::to_owned);
         AuditTrail::new(self.audit_table.clone()).insert(&event).await
     }
 }

@@ -22,7 +22,8 @@ pub struct TokenArguments {
     /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin.
     #[arg(long, value_delimiter = ',', default_value = "developer,project_admin")]
     roles: Vec<String>,
-    /// Single permissions beyond those of the roles, comma-joined, such as interaction:read.
+    /// Single permissions beyond those of the roles, comma-joined, such as workflow_superadmin, which no role
+    /// has.
     #[arg(long, value_delimiter = ',')]
     permissions: Vec<String>,
     /// Makes a token for the whole account, without a project.

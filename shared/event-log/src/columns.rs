@@ -10,7 +10,7 @@ use lake::{sql_paths, sql_text};
 use platform::Result;
 use platform::records::logs::LogKind;
 
-/// A column of the log. Files of any age contain it, so its name and type never change.
+/// A column of the log. Its name and type never change; a file from before the column lacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Must be quoted in SQL.
@@ -42,8 +42,11 @@ const fn flat(column: &'static str, category: &'static str, kind: &'static str) 
     }
 }
 
+/// Owner of the private run that a record is about; NULL for records of the project, and in older files.
+pub const PRIVATE_TO: &str = "private_to";
+
 /// Columns of an event's row: all columns except [`FLAT_METERS`], which follow at the end.
-pub const EVENTS: [Column; 14] = [
+pub const EVENTS: [Column; 15] = [
     column("event_id", "VARCHAR"),
     column("timestamp", "TIMESTAMPTZ"),
     column("received_at", "TIMESTAMPTZ"),
@@ -61,6 +64,7 @@ pub const EVENTS: [Column; 14] = [
         "meters",
         "STRUCT(category VARCHAR, \"type\" VARCHAR, quantity DOUBLE)[]",
     ),
+    column(PRIVATE_TO, "VARCHAR"),
 ];
 
 /// Meter pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event,
@@ -82,7 +86,7 @@ pub const FLAT_METERS: [FlatMeter; 10] = [
     flat("review_issues", "review", "issues"),
 ];
 
-pub const AUDIT: [Column; 18] = [
+pub const AUDIT: [Column; 19] = [
     column("id", "VARCHAR"),
     column("event_type", "VARCHAR"),
     column("action", "VARCHAR"),
@@ -101,6 +105,7 @@ pub const AUDIT: [Column; 18] = [
     column("tenant_id", "VARCHAR"),
     column("account_name", "VARCHAR"),
     column("project_name", "VARCHAR"),
+    column(PRIVATE_TO, "VARCHAR"),
 ];
 
 /// Returns the column of a meter pair of the contract; None for any other pair.
@@ -139,8 +144,13 @@ pub fn list(kind: LogKind) -> String {
 
 /// Returns the SQL of a relation over files of a log; its records are in no particular order.
 pub fn from_parquet<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -> Result<String> {
-    let files = sql_paths(files)?;
-    Ok(format!("(SELECT {} FROM read_parquet({files}))", list(kind)))
+    // Files from before a column lack it: the empty relation has them all.
+    Ok(format!(
+        "(SELECT {} FROM (SELECT * FROM read_parquet({}, union_by_name = true) UNION ALL BY NAME SELECT * FROM {}))",
+        list(kind),
+        sql_paths(files)?,
+        nothing(kind)
+    ))
 }
 
 /// Returns the SQL of a relation over files of rows, see [`crate::row`].

@@ -12,7 +12,7 @@ use platform::records::logs::{LogFile, LogId, LogKind};
 use platform::{Error, Result, UtcTime};
 use tempfile::TempDir;
 
-use crate::columns::{self, Column};
+use crate::columns::{self, Column, PRIVATE_TO};
 use crate::store::LogStore;
 
 /// Number of records of a day from which it is written hour by hour, which keeps each sort small.
@@ -43,6 +43,8 @@ pub struct Export<'a> {
     pub to: UtcTime,
     /// Format of the file.
     pub format: ExportFormat,
+    /// Whether records of private runs are part of it.
+    pub private: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl LogStore {
     ) -> Result<u64> {
         let first = export.logs.first();
         let first = first.ok_or_else(|| Error::internal("an export of no log"))?;
-        let mut parts = Parts::new(self, first, export.format)?;
+        let mut parts = Parts::new(self, first, export)?;
         parts.add_empty().await?;
         let files = self.files_of(export).await?;
         let expected = files.iter().map(|file| file.records).sum();
@@ -73,8 +75,12 @@ impl LogStore {
         for (from, until) in segments(export, &files) {
             let snapshot = self.snapshot(export.logs, from, before(until)).await?;
             for (from, until) in slices(from, until, &snapshot_files(&snapshot)) {
+                let private = match export.private {
+                    true => String::new(),
+                    false => format!(" AND {PRIVATE_TO} IS NULL"),
+                };
                 let relation = format!(
-                    "{} WHERE \"timestamp\" >= {} AND \"timestamp\" < {}",
+                    "{} WHERE \"timestamp\" >= {} AND \"timestamp\" < {}{private}",
                     snapshot.source(),
                     literal(from),
                     literal(until)
@@ -152,17 +158,19 @@ struct Parts<'a> {
     account: &'a str,
     kind: LogKind,
     format: ExportFormat,
+    private: bool,
     folder: TempDir,
     paths: Vec<PathBuf>,
 }
 
 impl<'a> Parts<'a> {
-    fn new(store: &'a LogStore, log: &'a LogId, format: ExportFormat) -> Result<Self> {
+    fn new(store: &'a LogStore, log: &'a LogId, export: &Export<'_>) -> Result<Self> {
         Ok(Self {
             store,
             account: &log.account,
             kind: log.kind,
-            format,
+            format: export.format,
+            private: export.private,
             folder: store.temporary_folder(&log.account)?,
             paths: Vec::new(),
         })
@@ -208,7 +216,8 @@ impl<'a> Parts<'a> {
         let shown = columns::all(self.kind);
         let shown = shown
             .iter()
-            .filter(|column| self.format != ExportFormat::Ndjson || !is_flat(column));
+            .filter(|column| self.format != ExportFormat::Ndjson || !is_flat(column))
+            .filter(|column| self.private || column.name != PRIVATE_TO);
         let list: Vec<_> = shown.map(|column| self.shown(*column)).collect();
         list.join(", ")
     }
@@ -287,6 +296,7 @@ mod tests {
             from: at("2026-11-01T12:00:00Z"),
             to: at("2026-11-24T11:59:59.999Z"),
             format: ExportFormat::Csv,
+            private: false,
         };
         let files = [
             file("2026-11-01", 1),

@@ -24,6 +24,7 @@ struct EventRow<'a> {
     resource_data: String,
     details: String,
     meters: &'a [Meter],
+    private_to: Option<&'a str>,
 }
 
 /// Returns the row of an event, without a line end. `envelope` must be the whole envelope of the record: see
@@ -45,6 +46,7 @@ pub fn event_row(record: &EventRecord, envelope: &Envelope) -> Result<String> {
         resource_data: text(&envelope.resource_data)?,
         details: text(&envelope.details)?,
         meters: &envelope.meters,
+        private_to: record.private_to.as_deref(),
     };
     serde_json::to_string(&row).map_err(Error::internal)
 }

@@ -1,7 +1,10 @@
 //! Builds statements in which every text of a caller is a parameter.
 
 use platform::UtcTime;
+use platform::auth::Viewer;
 use serde_json::Value;
+
+use crate::columns::PRIVATE_TO;
 
 /// A statement with the values of its `?`, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +29,15 @@ impl Statement {
     pub(crate) fn time(&mut self, time: UtcTime) {
         self.push("CAST(? AS TIMESTAMPTZ)");
         self.params.push(sql_time(time).to_string().into());
+    }
+
+    /// Adds a condition: the record is not private, or this viewer may see it.
+    pub(crate) fn and_visible_to(&mut self, viewer: &Viewer) {
+        if !viewer.sees_all {
+            self.push(&format!(" AND ({PRIVATE_TO} IS NULL OR {PRIVATE_TO} = "));
+            self.text(&viewer.reference);
+            self.push(")");
+        }
     }
 
     /// Adds the end of a condition: the value before it is one of these texts.

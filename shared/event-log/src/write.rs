@@ -9,7 +9,7 @@ use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::columns;
+use crate::columns::{self, PRIVATE_TO};
 
 /// Maximum number of rows of a row group.
 const MAX_GROUP_ROWS: u64 = 122_880;
@@ -25,6 +25,8 @@ const RECORD_BYTES: u64 = 400;
 pub struct WrittenFile {
     /// Number of records, without repeated ids.
     pub records: u64,
+    /// Number of them that are private to someone.
+    pub private: u64,
     /// Size of the file.
     pub bytes: u64,
     /// SHA-256 of the file, in hexadecimal.
@@ -43,6 +45,7 @@ impl WrittenFile {
             id,
             day: day.to_owned(),
             records: self.records,
+            private: self.private,
             bytes: self.bytes,
             sha256: self.sha256,
             from: self.from,
@@ -119,7 +122,7 @@ fn fitting_rows(json_bytes: u64) -> u64 {
 
 async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<WrittenFile> {
     let figures = format!(
-        "SELECT count(*), min(\"timestamp\"), max(\"timestamp\") FROM read_parquet({})",
+        "SELECT count(*), min(\"timestamp\"), max(\"timestamp\"), count({PRIVATE_TO}) FROM read_parquet({})",
         sql_path(file)?
     );
     let figures = session.rows(&figures, &[]).await?;
@@ -129,7 +132,9 @@ async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Writte
             .and_then(Value::as_str)
             .and_then(|text| text.parse().ok())
     };
-    let (Some(records), Some(from), Some(to)) = (figure(0).and_then(Value::as_u64), time(1), time(2)) else {
+    let number = |at| figure(at).and_then(Value::as_u64);
+    let (Some(records), Some(from), Some(to), Some(private)) = (number(0), time(1), time(2), number(3))
+    else {
         return Err(Error::internal("a file of a log cannot be described"));
     };
     let path = file.to_owned();
@@ -137,6 +142,7 @@ async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Writte
     let (bytes, sha256) = summed.map_err(Error::internal)?.map_err(Error::internal)?;
     Ok(WrittenFile {
         records,
+        private,
         bytes,
         sha256,
         from,

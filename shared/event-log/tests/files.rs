@@ -87,6 +87,14 @@ fn envelope(id: &str, time: &str) -> Envelope {
 }
 
 fn event(envelope: &Envelope) -> String {
+    row_of(envelope, None)
+}
+
+fn private(envelope: &Envelope) -> String {
+    row_of(envelope, Some("user:ada"))
+}
+
+fn row_of(envelope: &Envelope, private_to: Option<&str>) -> String {
     let record = EventRecord {
         id: envelope.event_id.clone(),
         envelope: String::new(),
@@ -94,6 +102,7 @@ fn event(envelope: &Envelope) -> String {
         received_at: at("2026-11-24T12:00:00.001Z"),
         lineage: Vec::new(),
         matched_at: None,
+        private_to: private_to.map(str::to_owned),
     };
     row::event_row(&record, envelope).unwrap()
 }
@@ -173,6 +182,7 @@ async fn an_event_comes_back_as_it_was_from_rows_and_from_files() {
                 json!(json!({ text: text }).to_string()),
                 json!(json!({ text: [text] }).to_string()),
                 json!([{ "category": text, "type": text, "quantity": 0.1 }]),
+                Value::Null,
             ];
             row.extend([const { Value::Null }; 10]);
             row
@@ -282,6 +292,52 @@ async fn merged_files_hold_the_records_of_both() {
 }
 
 #[tokio::test]
+async fn a_file_without_the_newest_column_is_read_beside_others() {
+    let world = World::new();
+    let (new, written) = world
+        .write(
+            LogKind::Events,
+            &[private(&envelope("e2", "2026-11-24T10:00:00Z"))],
+            "b.parquet",
+        )
+        .await;
+    assert_eq!(written.private, 1);
+    let (whole, _) = world
+        .write(
+            LogKind::Events,
+            &[event(&envelope("e1", "2026-11-24T10:00:00Z"))],
+            "a.parquet",
+        )
+        .await;
+    let old = world.path("old.parquet");
+    let copy = format!(
+        "COPY (SELECT * EXCLUDE (private_to) FROM read_parquet('{}')) TO '{}' (FORMAT parquet)",
+        whole.display(),
+        old.display()
+    );
+    world.session().await.execute(&copy).await.unwrap();
+    let rows = |relation: String| {
+        let world = &world;
+        async move {
+            let sql = format!("SELECT event_id, private_to FROM {relation} ORDER BY event_id");
+            world.query(&sql).await
+        }
+    };
+    let of = |files: &[&Path]| columns::from_parquet(LogKind::Events, files.iter().copied()).unwrap();
+    let expected = [[json!("e1"), Value::Null], [json!("e2"), json!("user:ada")]];
+    assert_eq!(rows(of(&[&old])).await, expected[..1]);
+    assert_eq!(rows(of(&[&old, &new])).await, expected);
+    let output = world.path("c.parquet");
+    let mut session = world.session().await;
+    let merged = merge(&mut session, LogKind::Events, &[old, new], &output)
+        .await
+        .unwrap();
+    drop(session);
+    assert_eq!((merged.records, merged.private), (2, 1));
+    assert_eq!(rows(of(&[&output])).await, expected);
+}
+
+#[tokio::test]
 async fn a_row_of_six_megabytes_is_taken() {
     let world = World::new();
     let mut large = envelope("e1", "2026-11-24T10:00:00Z");
@@ -318,6 +374,7 @@ async fn an_audit_record_comes_back_as_it_was() {
         tenant_id: None,
         account_name: Some(text.to_owned()),
         project_name: Some(text.to_owned()),
+        private_to: Some(text.to_owned()),
     };
     let records: Vec<_> = (0..)
         .zip(HOSTILE)

@@ -106,6 +106,7 @@ pub fn record(
         workflow_id: None,
         workflow_run_id: None,
         semantic_evaluation,
+        private_to: None,
         created_at: now,
         updated_at: now,
     }

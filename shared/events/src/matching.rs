@@ -54,6 +54,8 @@ pub struct EventToMatch<'a> {
     pub text: &'a str,
     /// Subscriptions that led to the event.
     pub lineage: &'a [String],
+    /// Owner of the private run that published the event.
+    pub private_to: Option<&'a str>,
 }
 
 /// A subscription that matches an event, or whose condition has no result.
@@ -197,6 +199,9 @@ enum WhyNot {
     Filter(Refusal),
     /// The subscription itself led to the event.
     Lineage,
+    /// The event is of a private run. A subscription belongs to the project, as do its deliveries, and its
+    /// role is never one that sees private runs.
+    Private,
     Condition,
     Unanswered(Unanswered),
 }
@@ -206,6 +211,7 @@ impl WhyNot {
         match self {
             Self::Filter(refusal) => refusal.sentence(event),
             Self::Lineage => "it has led to the event itself".to_owned(),
+            Self::Private => "the event is of a private run".to_owned(),
             Self::Condition => "condition is not true".to_owned(),
             Self::Unanswered(cause) => cause.to_string(),
         }
@@ -225,6 +231,9 @@ pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Optio
 
 fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
     let subscription = &entry.subscription;
+    if event.private_to.is_some() {
+        return Ok(Some(WhyNot::Private));
+    }
     if let Some(refusal) = subscription.filter.refuses(event.envelope) {
         return Ok(Some(WhyNot::Filter(refusal)));
     }

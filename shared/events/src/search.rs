@@ -1,6 +1,7 @@
 //! Searches deliveries: chooses the indexes, and filters the rest one by one.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::PageTokens;
 use platform::records::deliveries::{
@@ -68,11 +69,11 @@ impl DeliverySearch {
         Self { deliveries, tokens }
     }
 
-    /// Returns a page of at most `limit` deliveries. Where few match, a page may be short and yet not the
+    /// Returns a page of at most `limit` deliveries that the viewer may see. Where few match, a page may be short and yet not the
     /// last. Fails with 400 for a cursor of another search.
     pub async fn page(
         &self,
-        tenant: &Tenant,
+        (tenant, viewer): (&Tenant, &Viewer),
         selection: &DeliverySelection,
         limit: usize,
         cursor: Option<&str>,
@@ -86,7 +87,7 @@ impl DeliverySearch {
                 next_cursor: None,
             });
         }
-        let search = (tenant.account(), tenant.project(), selection);
+        let search = (tenant.account(), tenant.project(), viewer, selection);
         let mut place: Option<Place> = match cursor {
             Some(cursor) => Some(self.tokens.read(&search, cursor).await?),
             None => None,
@@ -103,7 +104,8 @@ impl DeliverySearch {
             }
             let records = stream::iter(reads).buffered(RECORDS_AT_ONCE);
             let records: Vec<_> = records.try_collect().await?;
-            for record in records.into_iter().flatten() {
+            let visible = |record: &DeliveryRecord| viewer.sees(record.private_to.as_deref());
+            for record in records.into_iter().flatten().filter(visible) {
                 if selection.status.is_empty() || selection.status.contains(&record.status) {
                     bytes += sent_bytes(&serde_json::to_vec(&record).map_err(Error::internal)?);
                     if bytes > MAX_PAGE_BYTES {

@@ -51,9 +51,8 @@ impl DocumentEvents {
             at: context.scheduled_at,
         };
         let envelope = by_run(context, document).event(&origin)?;
-        let lineage = context.lineage.clone();
         self.publisher
-            .publish_of_run(&context.tenant, envelope, lineage, self.clock.now())
+            .publish_of_run(&context.tenant, envelope, context.origin(), self.clock.now())
             .await
     }
 }

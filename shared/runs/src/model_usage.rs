@@ -46,9 +46,8 @@ impl ModelUsage {
         let published = async {
             let now = self.clock.now();
             let envelope = envelope(context, call, self.provider, now)?;
-            let lineage = context.lineage.clone();
             self.publisher
-                .publish_of_run(&context.tenant, envelope, lineage, now)
+                .publish_of_run(&context.tenant, envelope, context.origin(), now)
                 .await
         };
         if let Err(cause) = published.await {

@@ -3,14 +3,13 @@
 //! A listing reads the most selective index and filters its entries. It reads a bounded number of runs, so a
 //! page may be short or empty without being the last one; its token continues where it ended.
 
-use platform::auth::{Permission, Principal};
+use platform::auth::Viewer;
 use platform::page_token::PageTokens;
 use platform::records::runs::{COMPLETED, RunIndex, RunPosition, RunStanding, Runs};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
 use crate::list_filter::Filter;
-use crate::state::Visibility;
 use crate::status::RunStatus;
 use crate::summary::RunSummary;
 
@@ -22,30 +21,6 @@ const LEAST_READ: usize = 52;
 const MAX_VALUE: usize = 800;
 /// Largest number of runs in one read.
 const READ_AT_ONCE: usize = 500;
-
-/// Caller, and the runs that the caller may see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Viewer {
-    /// Reference as runs store their starter: `user:<id>`.
-    pub reference: String,
-    /// Whether private runs of others are visible.
-    pub sees_all: bool,
-}
-
-impl Viewer {
-    /// `workflow_superadmin` sees everything.
-    pub fn from_principal(principal: &Principal) -> Self {
-        Self {
-            reference: principal.reference(),
-            sees_all: principal.require(&[Permission::WorkflowSuperadmin]).is_ok(),
-        }
-    }
-
-    /// Whether a run with this visibility and starter is visible.
-    pub fn sees(&self, visibility: Visibility, initiated_by: &str) -> bool {
-        visibility == Visibility::Project || self.sees_all || initiated_by == self.reference
-    }
-}
 
 /// Selection of runs. An empty or missing field selects all.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -108,7 +83,7 @@ impl RunListings {
             None => None,
         };
         let may_match = |run: &RunSummary| {
-            viewer.sees(run.about.visibility, &run.about.initiated_by)
+            viewer.sees(run.about.private_to())
                 && selection.takes(run)
                 && (filter.asks_for_standing() || filter.matches(&run.fields()))
         };

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use events::publish::RunOrigin;
 use platform::api::{Api, Call};
 use platform::auth::RunPrincipal;
 use platform::config::ConfigError;
@@ -46,6 +47,8 @@ pub struct ActivityContext {
     pub last_heartbeat: Option<Payload>,
     /// Identity of the run inside the platform; None for a run without a role.
     pub principal: Option<RunPrincipal>,
+    /// Owner of a private run. Events that the attempt publishes reach only those who may see the run.
+    pub private_to: Option<String>,
     /// Subscriptions that led to the run. Events that the attempt publishes carry them, so that no
     /// subscription matches its own results.
     pub lineage: Vec<String>,
@@ -55,6 +58,14 @@ pub struct ActivityContext {
 }
 
 impl ActivityContext {
+    /// Returns the run as the origin of events that the attempt publishes.
+    pub fn origin(&self) -> RunOrigin {
+        RunOrigin {
+            private_to: self.private_to.clone(),
+            lineage: self.lineage.clone(),
+        }
+    }
+
     /// Reports that the attempt is alive, with its progress. Fails if the attempt is no longer needed: the
     /// code should end then.
     pub async fn heartbeat(&self, details: &(impl Serialize + ?Sized)) -> Result<(), Failure> {

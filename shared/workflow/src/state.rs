@@ -63,6 +63,13 @@ pub struct About {
     pub memo: Map<String, Value>,
 }
 
+impl About {
+    /// Returns the owner of a private run, who alone may see it; None for a run that the project sees.
+    pub fn private_to(&self) -> Option<&str> {
+        (self.visibility == Visibility::Private).then_some(self.initiated_by.as_str())
+    }
+}
+
 /// Names a child run by its event too, because the workflow id may belong to an unrelated run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildName {

@@ -129,5 +129,6 @@ fn record(tenant: &Tenant, number: u64) -> Result<EventRecord, Error> {
         received_at: now,
         lineage: Vec::new(),
         matched_at: None,
+        private_to: None,
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use event_log::aggregate::AggregateEvents;
+use platform::auth::Viewer;
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::records::logs::{LogId, LogKind};
 use serde_json::{Value, json};
@@ -41,6 +42,7 @@ fn record(number: u64) -> AuditEvent {
         tenant_id: None,
         account_name: Some("Acme".to_owned()),
         project_name: None,
+        private_to: (number % 7 == 3).then(|| "user:ada".to_owned()),
     }
 }
 
@@ -102,14 +104,22 @@ async fn pages_are_those_of_the_sorted_records_whatever_is_archived() {
         }
     }
     all.sort_by(|one, other| (other.timestamp, &other.id).cmp(&(one.timestamp, &one.id)));
-    for project in [Some("demo"), Some("none"), None] {
+    let viewer = |user: &str| Viewer {
+        reference: format!("user:{user}"),
+        sees_all: false,
+    };
+    let viewers = [Viewer::operator(), viewer("ada"), viewer("grace")];
+    for (project, viewer) in [Some("demo"), Some("none"), None]
+        .into_iter()
+        .flat_map(|project| viewers.iter().map(move |viewer| (project, viewer)))
+    {
         for filter in filters() {
             let of_project =
                 |event: &&AuditEvent| project.is_none() || event.project_id.as_deref() == project;
             let expected: Vec<_> = all
                 .iter()
                 .filter(of_project)
-                .filter(|event| takes(&filter, event))
+                .filter(|event| takes(&filter, event) && viewer.sees(event.private_to.as_deref()))
                 .cloned()
                 .collect();
             for (offset, limit) in [
@@ -123,7 +133,7 @@ async fn pages_are_those_of_the_sorted_records_whatever_is_archived() {
                 (1 << 52, 9),
             ] {
                 let found = store
-                    .list_audit("acme", project, &filter, offset, limit)
+                    .list_audit("acme", project, &filter, viewer, (offset, limit))
                     .await
                     .unwrap();
                 let skipped = usize::try_from(offset).unwrap().min(expected.len());
@@ -131,12 +141,12 @@ async fn pages_are_those_of_the_sorted_records_whatever_is_archived() {
                 assert_eq!(
                     found.events,
                     expected[skipped..end],
-                    "{project:?} {filter:?} {offset} {limit}"
+                    "{project:?} {viewer:?} {filter:?} {offset} {limit}"
                 );
                 assert_eq!(
                     found.has_next,
                     end < expected.len(),
-                    "{project:?} {filter:?} {offset} {limit}"
+                    "{project:?} {viewer:?} {filter:?} {offset} {limit}"
                 );
             }
         }
@@ -157,7 +167,10 @@ async fn a_walk_has_each_record_once_while_others_are_archived_and_come() {
     let mut read = Vec::new();
     loop {
         let offset = u64::try_from(read.len()).unwrap();
-        let page = store.list_audit("acme", None, &filter, offset, 8).await.unwrap();
+        let page = store
+            .list_audit("acme", None, &filter, &Viewer::operator(), (offset, 8))
+            .await
+            .unwrap();
         read.extend(page.events.into_iter().map(|event| event.id));
         if !page.has_next {
             break;
@@ -190,7 +203,10 @@ async fn an_event_counts_once_before_and_after_it_is_archived() {
     let days = async || -> Vec<Value> {
         let body: AggregateEvents = serde_json::from_value(body.clone()).unwrap();
         let plan = body.plan(world.clock.now()).unwrap();
-        let answer = store.aggregate("acme", Some("demo"), &plan).await.unwrap();
+        let answer = store
+            .aggregate("acme", Some("demo"), &plan, &Viewer::operator())
+            .await
+            .unwrap();
         answer
             .rows
             .iter()

@@ -95,6 +95,7 @@ async fn large_details_are_archived_whole_and_what_cannot_be_read_stays() {
         received_at: world.clock.now(),
         lineage: Vec::new(),
         matched_at: None,
+        private_to: None,
     };
     assert!(key.is_some());
     let large = record("large", serde_json::to_string(&whole).unwrap(), key);

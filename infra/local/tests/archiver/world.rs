@@ -121,6 +121,7 @@ impl World {
             received_at: self.clock.now(),
             lineage: Vec::new(),
             matched_at: None,
+            private_to: None,
         };
         self.events.insert(&self.tenant, &record).await.unwrap();
     }

@@ -92,6 +92,7 @@ impl World {
             received_at: at("2026-11-24T12:00:00.001Z"),
             lineage: Vec::new(),
             matched_at: None,
+            private_to: None,
         };
         self.events.insert(&tenant, &record).await.unwrap();
     }

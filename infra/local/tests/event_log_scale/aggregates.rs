@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use event_log::aggregate::AggregateEvents;
 use event_log::row::event_row;
 use events::Envelope;
+use platform::auth::Viewer;
 use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind};
 use platform::{Clock, Tenant, UtcTime};
@@ -43,6 +44,7 @@ impl Told {
             received_at: self.received_at,
             lineage: Vec::new(),
             matched_at: None,
+            private_to: None,
         }
     }
 }
@@ -129,7 +131,7 @@ async fn compare<'a>(world: &World, answers: impl Iterator<Item = (&'a Value, &'
         let plan = request.plan(Clock::System.now()).unwrap();
         let answer = world
             .store
-            .aggregate("acme", asked["project"].as_str(), &plan)
+            .aggregate("acme", asked["project"].as_str(), &plan, &Viewer::operator())
             .await
             .unwrap();
         let answer = serde_json::to_value(answer).unwrap();

@@ -48,6 +48,7 @@ fn event(number: u64, at: UtcTime) -> EventRecord {
         received_at: at,
         lineage: Vec::new(),
         matched_at: None,
+        private_to: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::row::audit_row;
-use platform::auth::Principal;
+use platform::auth::{Principal, Viewer};
 use platform::http::audit::event;
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::records::logs::{LogId, LogKind};
@@ -58,12 +58,13 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
         to: Some(to),
         ..AuditFilter::default()
     };
+    let viewer = Viewer::operator();
     let mut found = Vec::new();
     loop {
         let offset = found.len() as u64;
         let page = world
             .store
-            .list_audit("acme", Some("demo"), &filter, offset, PAGE);
+            .list_audit("acme", Some("demo"), &filter, &viewer, (offset, PAGE));
         let page = page.await.unwrap();
         found.extend(page.events);
         if !page.has_next {

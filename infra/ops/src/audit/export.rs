@@ -35,6 +35,9 @@ pub struct ExportArguments {
     /// The records of all projects of the account, and audit records of the account itself.
     #[arg(long)]
     all_projects: bool,
+    /// Also the records of private runs, which only their owners and callers with workflow_superadmin see.
+    #[arg(long)]
+    private: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -72,6 +75,7 @@ pub async fn run(arguments: &ExportArguments, target: &Target, output: Output) -
             Format::Ndjson => ExportFormat::Ndjson,
             Format::Parquet => ExportFormat::Parquet,
         },
+        private: arguments.private,
     };
     // Write to a temporary name beside the file, so that a file with the final name is complete.
     let mut part = arguments.file.clone().into_os_string();

@@ -20,21 +20,23 @@ pub use request::{
 };
 
 use platform::Result;
+use platform::auth::Viewer;
 use platform::records::logs::LogKind;
 
 use crate::LogStore;
 
 impl LogStore {
-    /// Aggregates the events of an account, or of one of its projects.
+    /// Aggregates the events of an account, or of one of its projects, that the viewer may see.
     pub async fn aggregate(
         &self,
         account: &str,
         project: Option<&str>,
         plan: &AggregatePlan,
+        viewer: &Viewer,
     ) -> Result<Aggregation> {
         let logs = self.logs_of(account, project, LogKind::Events).await?;
         let snapshot = self.snapshot(&logs, plan.from, plan.to).await?;
-        let statement = plan.statement(snapshot.source());
+        let statement = plan.statement(snapshot.source(), viewer);
         plan.answer(snapshot.rows(&statement.sql, &statement.params).await?)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use platform::UtcTime;
+use platform::auth::Viewer;
 
 use super::dimension::{Property, Resolution};
 use super::plan::{AggregatePlan, Condition, GroupKey, Measure, MeterName};
@@ -17,12 +18,12 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
 impl AggregatePlan {
-    /// Builds the statement over a relation with the columns of events. It returns one row more than the
+    /// Builds the statement over the events of a relation that the viewer may see. It returns one row more than the
     /// limit where there are more.
     ///
     /// The columns are the dimensions, then the metrics, as in the request. A time is the start of its
     /// period, in milliseconds since the Unix epoch.
-    pub fn statement(&self, relation: &str) -> Statement {
+    pub fn statement(&self, relation: &str, viewer: &Viewer) -> Statement {
         let mut statement = Statement::default();
         statement.push("WITH found AS (SELECT ");
         for (index, group) in self.groups.iter().enumerate() {
@@ -38,6 +39,7 @@ impl AggregatePlan {
         statement.time(self.from);
         statement.push(" AND timestamp <= ");
         statement.time(self.to);
+        statement.and_visible_to(viewer);
         for condition in &self.conditions {
             statement.condition(condition);
         }

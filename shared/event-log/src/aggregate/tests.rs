@@ -1,6 +1,7 @@
 //! Tests the refusals of invalid requests, and the SQL of valid ones.
 
 use platform::UtcTime;
+use platform::auth::Viewer;
 use platform::http::parse;
 use serde_json::{Value, json};
 
@@ -277,7 +278,7 @@ fn texts_of_the_caller_are_parameters() {
         ],
         "order": { "metric": text },
     });
-    let statement = plan(&body).unwrap().statement("log");
+    let statement = plan(&body).unwrap().statement("log", &Viewer::operator());
     assert!(!statement.sql.contains("DROP"), "{}", statement.sql);
     assert_eq!(statement.sql.matches('?').count(), statement.params.len());
 }
@@ -294,7 +295,7 @@ fn a_request_is_one_statement() {
         ],
         "limit": 10, "order": { "metric": "pages" },
     });
-    let statement = plan(&body).unwrap().statement("log");
+    let statement = plan(&body).unwrap().statement("log", &Viewer::operator());
     insta::assert_snapshot!(statement.sql, @"WITH found AS (SELECT action AS d0, epoch_ms(timestamp) - ((epoch_ms(timestamp) - 345600000) % 604800000 + 604800000) % 604800000 AS d1, count(*) AS m0, coalesce(sum(processing_pages), 0) AS m1 FROM log AS events WHERE timestamp >= CAST(? AS TIMESTAMPTZ) AND timestamp <= CAST(? AS TIMESTAMPTZ) AND action IN (?) AND TRY(json_extract_string(details, ?)) IN (?, ?) GROUP BY 1, 2) SELECT * FROM found ORDER BY m1 DESC NULLS LAST, d1 ASC NULLS LAST, d0 ASC NULLS LAST LIMIT 11");
     assert_eq!(
         Value::from(statement.params),
@@ -319,7 +320,7 @@ fn empty_periods_have_rows_where_time_is_the_only_dimension() {
             { "id": "mean", "operation": "average_meter", "meterCategory": "a", "meterType": "b" },
         ],
     });
-    let statement = plan(&body).unwrap().statement("log");
+    let statement = plan(&body).unwrap().statement("log", &Viewer::operator());
     insta::assert_snapshot!(statement.sql, @"WITH found AS (SELECT epoch_ms(timestamp) - ((epoch_ms(timestamp) - 0) % 86400000 + 86400000) % 86400000 AS d0, count(*) AS m0, avg(list_sum(list_transform(list_filter(meters, lambda meter: meter.category = ? AND meter.type = ?), lambda meter: meter.quantity))) AS m1 FROM log AS events WHERE timestamp >= CAST(? AS TIMESTAMPTZ) AND timestamp <= CAST(? AS TIMESTAMPTZ) GROUP BY 1) SELECT periods.d0, coalesce(m0, 0) AS m0, m1 FROM (SELECT unnest(generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))) AS d0) AS periods LEFT JOIN found USING (d0) ORDER BY d0 ASC NULLS LAST LIMIT 51");
     let parameters = json!([
         "a",
@@ -331,4 +332,17 @@ fn empty_periods_have_rows_where_time_is_the_only_dimension() {
         86_400_000
     ]);
     assert_eq!(Value::from(statement.params), parameters);
+}
+
+#[test]
+fn events_of_private_runs_are_for_their_owner() {
+    let viewer = Viewer {
+        reference: "user:o'ada".to_owned(),
+        sees_all: false,
+    };
+    let body = json!({ "metrics": [{ "id": "n", "operation": "count" }] });
+    let statement = plan(&body).unwrap().statement("log", &viewer);
+    let condition = "AND (private_to IS NULL OR private_to = ?)";
+    assert!(statement.sql.contains(condition), "{}", statement.sql);
+    assert_eq!(statement.params.last(), Some(&json!("user:o'ada")));
 }

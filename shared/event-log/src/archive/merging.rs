@@ -162,6 +162,7 @@ mod tests {
             id: format!("f{index:03}"),
             day: "2026-11-24".to_owned(),
             records: 1,
+            private: 0,
             bytes: *bytes,
             sha256: String::new(),
             from: UtcTime::EPOCH,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use platform::auth::Viewer;
 use platform::records::logs::{LogId, Logs};
 use platform::{Error, Result, UtcTime};
 use serde::Deserialize;
@@ -16,8 +17,8 @@ const READS: usize = 3;
 pub(super) struct Day {
     /// Maximum number of records.
     pub records: u64,
-    /// Whether the number is inexact: a record may be both in a file and in the tail, or outside of the
-    /// range.
+    /// Whether the number is inexact: a record may be both in a file and in the tail, outside of the range,
+    /// or private to another.
     pub is_estimate: bool,
 }
 
@@ -30,10 +31,15 @@ struct Timed {
 }
 
 /// Returns the days of logs from one time to another, both included.
-pub(super) async fn days(logs: &Logs, ids: &[LogId], from: UtcTime, to: UtcTime) -> Result<Days> {
+pub(super) async fn days(
+    logs: &Logs,
+    ids: &[LogId],
+    (from, to): (UtcTime, UtcTime),
+    viewer: &Viewer,
+) -> Result<Days> {
     let mut days = Days::new();
     for log in ids {
-        add(logs, log, &mut days, from, to).await?;
+        add(logs, log, &mut days, (from, to), viewer).await?;
     }
     for (day, records) in &mut days {
         let (begin, end) = bounds(day)?;
@@ -48,7 +54,13 @@ pub(super) fn bounds(day: &str) -> Result<(UtcTime, UtcTime)> {
     Ok((begin, begin.plus_ms(DAY_MS - 1)))
 }
 
-async fn add(logs: &Logs, log: &LogId, days: &mut Days, from: UtcTime, to: UtcTime) -> Result<()> {
+async fn add(
+    logs: &Logs,
+    log: &LogId,
+    days: &mut Days,
+    (from, to): (UtcTime, UtcTime),
+    viewer: &Viewer,
+) -> Result<()> {
     let (first, last) = (from.day(), to.day());
     for _ in 0..READS {
         let Some(head) = logs.head(log).await? else {
@@ -66,6 +78,7 @@ async fn add(logs: &Logs, log: &LogId, days: &mut Days, from: UtcTime, to: UtcTi
         for file in files.into_iter().filter(|file| file.replaced_by.is_none()) {
             let day = days.entry(file.day).or_default();
             day.records += file.records;
+            day.is_estimate |= file.private > 0 && !viewer.sees_all;
         }
         let in_tail = tail.into_iter().map(|found| found.record.timestamp);
         for time in in_tail.filter(|time| (from..=to).contains(time)) {

@@ -8,6 +8,7 @@ mod days;
 mod statements;
 mod walk;
 
+use platform::auth::Viewer;
 use platform::records::audit::{AuditEvent, AuditFilter};
 use platform::records::logs::LogKind;
 use platform::{Error, Result, UtcTime};
@@ -29,15 +30,15 @@ pub struct AuditList {
 }
 
 impl LogStore {
-    /// Lists the audit records of an account, or of one of its projects: `limit` matching records after the
-    /// first `offset`. The order is newest first, and by id within the same time.
+    /// Lists the audit records of an account, or of one of its projects, that the viewer may see: `limit`
+    /// matching records after the first `offset`. The order is newest first, and by id within the same time.
     pub async fn list_audit(
         &self,
         account: &str,
         project: Option<&str>,
         filter: &AuditFilter,
-        offset: u64,
-        limit: usize,
+        viewer: &Viewer,
+        (offset, limit): (u64, usize),
     ) -> Result<AuditList> {
         let nothing = UtcTime::from_millis(LATEST_MS).unwrap_or(UtcTime::EPOCH);
         let (from, to) = (
@@ -48,14 +49,14 @@ impl LogStore {
         let mut events = Vec::new();
         if from <= to {
             let logs = self.logs_of(account, project, LogKind::Audit).await?;
-            let days = days(self.logs(), &logs, from, to).await?;
+            let days = days(self.logs(), &logs, (from, to), viewer).await?;
             let missing = u64::try_from(limit + 1).map_err(Error::internal)?;
             let mut walk = Walk::new(days, statements::has_conditions(filter), offset, missing);
             while let Some(Stretch { first, last }) = walk.next() {
                 let within = (bounds(&first)?.0.max(from), bounds(&last)?.1.min(to));
                 let snapshot = self.snapshot(&logs, within.0, within.1).await?;
                 let relation = snapshot.source();
-                let count = statements::count(relation, within, filter, walk.offset, walk.missing)?;
+                let count = statements::count(relation, within, (filter, viewer), walk.offset, walk.missing)?;
                 let found = Found::read(snapshot.rows(&count.sql, &count.params).await?)?;
                 if found.matches <= walk.offset {
                     walk.skipped(found.matches);
@@ -63,7 +64,7 @@ impl LogStore {
                 }
                 let within = found.minutes(within);
                 let skipped = walk.offset.saturating_sub(found.before);
-                let page = statements::page(relation, within, filter, skipped, walk.missing)?;
+                let page = statements::page(relation, within, (filter, viewer), skipped, walk.missing)?;
                 let rows = snapshot.rows(&page.sql, &page.params).await?;
                 walk.taken(u64::try_from(rows.len()).map_err(Error::internal)?);
                 for row in rows {

@@ -1,5 +1,6 @@
 //! Builds the SQL of a listing.
 
+use platform::auth::Viewer;
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::{Error, Result, UtcTime};
 use serde_json::{Map, Value};
@@ -67,7 +68,7 @@ pub(super) fn has_conditions(filter: &AuditFilter) -> bool {
 pub(super) fn count(
     relation: &str,
     within: (UtcTime, UtcTime),
-    filter: &AuditFilter,
+    (filter, viewer): (&AuditFilter, &Viewer),
     offset: u64,
     missing: u64,
 ) -> Result<Statement> {
@@ -76,6 +77,7 @@ pub(super) fn count(
         "WITH minutes AS (SELECT epoch_ms(timestamp) // {MINUTE_MS} AS minute, count(*) AS records FROM {relation} AS audit"
     ));
     conditions(&mut statement, within, filter)?;
+    statement.and_visible_to(viewer);
     statement.push(&format!(
         " GROUP BY 1), running AS (SELECT minute, records, sum(records) OVER (ORDER BY minute DESC) AS through FROM minutes) \
          SELECT CAST(coalesce(sum(records), 0) AS BIGINT), \
@@ -91,7 +93,7 @@ pub(super) fn count(
 pub(super) fn page(
     relation: &str,
     within: (UtcTime, UtcTime),
-    filter: &AuditFilter,
+    (filter, viewer): (&AuditFilter, &Viewer),
     skipped: u64,
     most: u64,
 ) -> Result<Statement> {
@@ -102,6 +104,7 @@ pub(super) fn page(
     let mut statement = Statement::default();
     statement.push(&format!("SELECT {} FROM {relation} AS audit", columns.join(", ")));
     conditions(&mut statement, within, filter)?;
+    statement.and_visible_to(viewer);
     statement.push(&format!(
         " ORDER BY timestamp DESC, id DESC LIMIT {most} OFFSET {skipped}"
     ));

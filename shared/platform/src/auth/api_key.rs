@@ -77,6 +77,7 @@ pub async fn verify(keys: &ApiKeys, text: &str) -> Result<Principal> {
         account_name: None,
         project_name: None,
         roles: record.roles,
+        valid_until: None,
     })
 }
 

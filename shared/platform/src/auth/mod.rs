@@ -9,9 +9,11 @@ mod run_principal;
 pub mod service;
 pub mod token;
 mod verified;
+mod viewer;
 
 pub use permission::{Permission, Required, Role};
 pub use principal::{Principal, PrincipalKind};
 pub use run_as_role::RunAsRole;
 pub use run_principal::RunPrincipal;
 pub use token::{Claims, Verifier, VerifierConfig};
+pub use viewer::Viewer;

@@ -31,7 +31,7 @@ pub enum Permission {
     WorkflowRead,
     /// `workflow:admin`: change subscriptions and channels.
     WorkflowAdmin,
-    /// `workflow_superadmin`: see the conversations of all users.
+    /// `workflow_superadmin`: see the private runs of all users. No role has it.
     WorkflowSuperadmin,
 }
 
@@ -164,9 +164,21 @@ impl Role {
                 WorkflowRead,
                 WorkflowRun,
                 WorkflowAdmin,
-                WorkflowSuperadmin,
             ],
-            Self::AccountAdmin => &Permission::ALL,
+            Self::AccountAdmin => &[
+                InteractionRead,
+                InteractionWrite,
+                InteractionDelete,
+                ContentRead,
+                ContentWrite,
+                ContentDelete,
+                ProjectAdmin,
+                AccountAdmin,
+                AuditRead,
+                WorkflowRead,
+                WorkflowRun,
+                WorkflowAdmin,
+            ],
         }
     }
 }
@@ -259,6 +271,13 @@ mod tests {
             assert_eq!(role.as_str().parse(), Ok(role));
         }
         assert!("root".parse::<Role>().is_err());
+    }
+
+    #[test]
+    fn no_role_sees_private_runs() {
+        for role in Role::ALL {
+            assert!(!role.permissions().contains(&WorkflowSuperadmin), "{role:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::auth::permission::{Permission, Role};
+use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::tenant::Tenant;
 
@@ -36,6 +37,8 @@ pub struct Principal {
     pub roles: Vec<String>,
     /// Permissions of the roles and those granted individually.
     pub permissions: BTreeSet<Permission>,
+    /// Time at which the credentials end; None where they have no end.
+    pub valid_until: Option<UtcTime>,
 }
 
 impl Principal {
@@ -51,6 +54,7 @@ impl Principal {
             project_name: None,
             roles: Vec::new(),
             permissions: BTreeSet::new(),
+            valid_until: None,
         }
     }
 

@@ -182,6 +182,11 @@ pub(super) fn check_times(exp: i64, nbf: Option<i64>, now: UtcTime) -> Result<()
     Ok(())
 }
 
+/// Returns the time from which on a token with this `exp` is refused. None for a time that no clock shows.
+pub(super) fn end_of(exp: i64) -> Option<UtcTime> {
+    UtcTime::from_millis(exp.checked_add(LEEWAY_SECONDS)?.checked_mul(1_000)?)
+}
+
 /// 401 for a rejected token.
 pub(super) fn refusal(error: JwtError) -> Error {
     let message = match error.kind() {
@@ -242,5 +247,6 @@ fn principal(claims: &Claims) -> Result<Principal> {
         account_name: claims.account_name.clone(),
         project_name: claims.project_name.clone(),
         roles: claims.roles.clone(),
+        valid_until: end_of(claims.exp),
     })
 }

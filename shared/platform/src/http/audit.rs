@@ -6,7 +6,7 @@
 //! that fails too, the whole record is logged as one error line. A call without valid credentials leaves no
 //! record, because its account is unknown.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aide::axum::routing::ApiMethodRouter;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
@@ -29,6 +29,29 @@ use crate::ids;
 use crate::metrics;
 use crate::queue::Queue;
 use crate::records::audit::{AuditAction, AuditEvent, AuditTrail};
+
+/// Owner of the private run that a mutation concerns: the handler names it, and the record is for the same
+/// readers as the run. A request extension.
+#[derive(Clone, Debug, Default)]
+pub struct Audience(Arc<OnceLock<String>>);
+
+impl Audience {
+    /// Names the owner; None for what everyone in the project sees.
+    pub fn private_to(&self, owner: Option<&str>) {
+        if let Some(owner) = owner {
+            self.0.get_or_init(|| owner.to_owned());
+        }
+    }
+
+    /// Whether an owner was named.
+    pub fn is_known(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    fn owner(&self) -> Option<String> {
+        self.0.get().cloned()
+    }
+}
 
 /// Action and resource of a route, for [`record`].
 #[derive(Clone)]
@@ -88,6 +111,8 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .get::<RequestId>()
         .map(|id| id.0.clone())
         .unwrap_or_default();
+    let audience = Audience::default();
+    parts.extensions.insert(audience.clone());
     // Runs in its own task, so that a disconnected caller or a panic does not lose the record of a mutation.
     let deadline = parts.extensions.get::<Deadline>().cloned();
     let work_ends = deadline.as_ref().map(Deadline::take_over);
@@ -119,6 +144,7 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
             event.request_id = request_id;
             event.status = response.status().as_u16();
             event.success = event.status < 400;
+            event.private_to = audience.owner();
             let record_ends = deadline.as_ref().map(Deadline::record_ends);
             audited.audit.write_by(&event, record_ends).await;
         }
@@ -157,6 +183,7 @@ pub fn event(action: AuditAction, resource_type: &str, principal: &Principal, no
         tenant_id: principal.tenant_id.clone(),
         account_name: principal.account_name.clone(),
         project_name: principal.project_name.clone(),
+        private_to: None,
     }
 }
 

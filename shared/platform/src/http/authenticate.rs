@@ -11,7 +11,9 @@ use super::request_permit::RequestPermit;
 use super::sent_size::bounded;
 use crate::Platform;
 use crate::auth::{Principal, api_key};
+use crate::config::Secret;
 use crate::error::{Error, Result};
+use crate::queue::BoxFuture;
 
 /// Credentials that a group of routes accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,38 @@ pub enum Credentials {
 #[derive(Clone)]
 pub struct Caller(pub std::result::Result<Arc<Principal>, Arc<Error>>);
 
+/// Checks the credentials of a request again, for an answer that outlives the first check; a request extension
+/// of streams.
+#[derive(Clone)]
+pub struct Recheck(Arc<dyn Fn() -> BoxFuture<'static, Result<Principal>> + Send + Sync>);
+
+impl Recheck {
+    pub fn new(check: impl Fn() -> BoxFuture<'static, Result<Principal>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Returns the principal as the credentials make it now; 401 where they do not hold any longer.
+    pub async fn principal(&self) -> Result<Principal> {
+        (self.0)().await
+    }
+}
+
+/// Credentials as a request has them.
+#[derive(Clone)]
+enum Presented {
+    Token(Secret),
+    ApiKey(Secret),
+}
+
+impl Presented {
+    async fn principal(&self, platform: &Platform) -> Result<Principal> {
+        match self {
+            Self::Token(token) => platform.verifier.verify(token.expose()).await,
+            Self::ApiKey(key) => api_key::verify(&platform.api_keys, key.expose()).await,
+        }
+    }
+}
+
 /// Puts a [`Caller`] into the request. It refuses no request: [`super::Call`] does where a handler needs a
 /// principal.
 pub async fn authenticate(
@@ -35,9 +69,13 @@ pub async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let principal = match query_token(credentials, &request) {
-        Some(token) => platform.verifier.verify(&token).await,
-        None => principal(&platform, credentials, request.headers()).await,
+    let presented = match query_token(credentials, &request) {
+        Some(token) => Ok(Presented::Token(Secret::new(token))),
+        None => presented(credentials, request.headers()),
+    };
+    let (principal, presented) = match presented {
+        Ok(presented) => (presented.principal(&platform).await, Some(presented)),
+        Err(refusal) => (Err(refusal), None),
     };
     if let Ok(principal) = &principal {
         let span = tracing::Span::current();
@@ -50,6 +88,12 @@ pub async fn authenticate(
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
     // Streams have their own permits and no end to wait for.
     if credentials == Credentials::TokenOrQuery {
+        if let Some(presented) = presented {
+            request.extensions_mut().insert(Recheck::new(move || {
+                let (presented, platform) = (presented.clone(), platform.clone());
+                Box::pin(async move { presented.principal(&platform).await })
+            }));
+        }
         return next.run(request).await;
     }
     let Some(requests) = &platform.requests else {
@@ -75,7 +119,7 @@ fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
         .map(|(_, token)| token.into_owned())
 }
 
-async fn principal(platform: &Platform, credentials: Credentials, headers: &HeaderMap) -> Result<Principal> {
+fn presented(credentials: Credentials, headers: &HeaderMap) -> Result<Presented> {
     if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
         return Err(Error::unauthenticated("Send one Authorization header."));
     }
@@ -85,9 +129,9 @@ async fn principal(platform: &Platform, credentials: Credentials, headers: &Head
         .transpose()?;
     let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     match (bearer, key) {
-        (Some(text), _) if !text.starts_with(api_key::PREFIX) => platform.verifier.verify(text).await,
+        (Some(text), _) if !text.starts_with(api_key::PREFIX) => Ok(Presented::Token(Secret::new(text))),
         (Some(text), _) | (None, Some(text)) => match credentials {
-            Credentials::TokenOrApiKey => api_key::verify(&platform.api_keys, text).await,
+            Credentials::TokenOrApiKey => Ok(Presented::ApiKey(Secret::new(text))),
             Credentials::Token | Credentials::TokenOrQuery => Err(Error::unauthenticated(
                 "An API key opens the data store API only; send an access token.",
             )),

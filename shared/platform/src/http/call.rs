@@ -10,6 +10,7 @@ use aide::openapi::Operation;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 
+use super::audit::Audience;
 use super::authenticate::Caller;
 use super::edge::RequestId;
 use super::request_permit::RequestPermit;
@@ -26,6 +27,7 @@ pub struct Call<P> {
     /// Start of the call.
     pub now: UtcTime,
     pub request_id: String,
+    audience: Audience,
     /// Held until the handler ends, even if the caller disconnects.
     _permit: Option<RequestPermit>,
     permission: PhantomData<P>,
@@ -35,6 +37,11 @@ impl<P> Call<P> {
     /// 403 for an account-scoped principal.
     pub fn tenant(&self) -> Result<Tenant, Error> {
         self.principal.tenant()
+    }
+
+    /// Names the owner of the private run that the call concerns, for its audit record.
+    pub fn is_private_to(&self, owner: Option<&str>) {
+        self.audience.private_to(owner);
     }
 
     pub fn new_id(&self) -> String {
@@ -71,6 +78,7 @@ where
             principal,
             now: Platform::from_ref(state).clock.now(),
             request_id,
+            audience: parts.extensions.get::<Audience>().cloned().unwrap_or_default(),
             _permit: permit,
             permission: PhantomData,
         })

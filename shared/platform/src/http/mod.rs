@@ -25,8 +25,8 @@ pub mod serve;
 pub mod strict;
 pub mod text;
 
-pub use audit::audited;
-pub use authenticate::{Credentials, authenticate};
+pub use audit::{Audience, audited};
+pub use authenticate::{Caller, Credentials, Recheck, authenticate};
 pub use call::Call;
 pub use edge::edge;
 pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part};

@@ -56,7 +56,7 @@ fn message(error: &PathRejection) -> String {
 }
 
 /// Whether a text can be an id. A `#` could address the keys of another record.
-pub(super) fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     let is_odd = |character: char| character.is_control() || character == '#';
     text.chars().count() <= MAX_ID_LENGTH && !text.chars().any(is_odd)
 }

@@ -65,6 +65,10 @@ pub struct AuditEvent {
     pub account_name: Option<String>,
     /// Name of the project for people.
     pub project_name: Option<String>,
+    /// Owner of the private run that the record is about; left out for any other record. Only the owner and
+    /// callers with `workflow_superadmin` see such a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<String>,
 }
 
 impl AuditEvent {

@@ -104,6 +104,10 @@ pub struct DeliveryRecord {
     /// Outcome of the semantic condition; present where the subscription has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_evaluation: Option<SemanticEvaluation>,
+    /// Owner of the run that carries out the delivery, where that run is private; left out otherwise. Only
+    /// the owner and callers with `workflow_superadmin` see such a delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<String>,
     /// Time at which the event matched the subscription.
     pub created_at: UtcTime,
     /// Time of the last change of this record.

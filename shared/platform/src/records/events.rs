@@ -32,6 +32,9 @@ pub struct EventRecord {
     pub details_key: Option<String>,
     /// Time of the first write.
     pub received_at: UtcTime,
+    /// Owner of the private run that published the event. Only readers who may see that run see the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<String>,
     /// Subscriptions that led to the event through the runs that they started, in order; empty for an event
     /// from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

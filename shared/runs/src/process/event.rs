@@ -56,7 +56,7 @@ pub(super) async fn emit(
     let now = services.clock.now();
     let published = services
         .publisher
-        .publish_of_run(&context.tenant, envelope, context.lineage, now);
+        .publish_of_run(&context.tenant, envelope, context.origin(), now);
     Ok(published.await?)
 }
 

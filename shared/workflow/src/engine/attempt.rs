@@ -35,6 +35,7 @@ pub(super) struct Attempt {
     pub run_id: String,
     pub workflow_type: String,
     pub principal: Option<RunPrincipal>,
+    pub private_to: Option<String>,
     pub lineage: Vec<String>,
     pub activity: PendingActivity,
     pub input: Payload,
@@ -65,6 +66,7 @@ impl Engine {
             run_id,
             workflow_type,
             principal,
+            private_to,
             lineage,
             mut activity,
             mut input,
@@ -95,6 +97,7 @@ impl Engine {
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
             principal,
+            private_to,
             lineage,
             api: self.services.api.clone(),
         };

@@ -28,7 +28,10 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
     let next = successors.first_mut().map(|next| &mut next.state);
     if let Some(mut told) = told {
         match &mut told {
-            DeliveryWrite::Insert(record) => record.workflow_run_id = Some(draft.state.run_id.clone()),
+            DeliveryWrite::Insert(record) => {
+                record.workflow_run_id = Some(draft.state.run_id.clone());
+                record.private_to = draft.state.about.private_to().map(str::to_owned);
+            }
             DeliveryWrite::Change(change) => {
                 change.workflow_id = Some(draft.state.workflow_id.clone());
                 change.workflow_run_id.clone_from(&draft.state.run_id);

@@ -362,6 +362,7 @@ impl Drive {
                 run_id: state.run_id.clone(),
                 workflow_type: state.workflow_type.clone(),
                 principal: state.principal(tenant),
+                private_to: state.about.private_to().map(str::to_owned),
                 lineage: state.lineage.clone(),
                 activity: claim.activity,
                 is_stored,

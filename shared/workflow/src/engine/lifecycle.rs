@@ -70,6 +70,7 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
             envelope: envelope(&draft.state, event, failure.as_ref())?,
             details_key: None,
             received_at: draft.now,
+            private_to: draft.state.about.private_to().map(str::to_owned),
             lineage: draft.state.lineage.clone(),
             matched_at: None,
         })

@@ -31,12 +31,12 @@ mod write;
 use std::sync::Arc;
 
 use platform::api::Api;
+use platform::auth::Viewer;
 use platform::bus::Bus;
 use platform::queue::{BoxFuture, Queue};
 use platform::{Clock, Error, Result, Tenant};
 
 use crate::event::Event;
-use crate::listing::Viewer;
 use crate::registry::Registry;
 use crate::state::RunState;
 use crate::store::Store;
@@ -57,7 +57,7 @@ const COMMIT_ID_LENGTH: usize = 12;
 /// Returns the run if the viewer may see it and it has the workflow id, when one is given; 404 otherwise.
 pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> Result<RunState> {
     let named = workflow_id.is_none_or(|id| id == state.workflow_id);
-    if named && viewer.sees(state.about.visibility, &state.about.initiated_by) {
+    if named && viewer.sees(state.about.private_to()) {
         return Ok(state);
     }
     Err(Error::not_found("workflow run", &state.run_id))

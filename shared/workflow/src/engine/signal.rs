@@ -34,6 +34,14 @@ impl Engine {
         })
         .await
     }
+
+    /// Returns the owner of a private run; None for a run that the project sees, and for one that does not
+    /// exist.
+    pub async fn private_to(&self, tenant: &Tenant, run_id: &str) -> Result<Option<String>> {
+        let state = self.services.store.find(tenant, run_id).await?;
+        Ok(state.and_then(|state| state.about.private_to().map(str::to_owned)))
+    }
+
     /// Returns the run that continues a run; None if that has not ended, or ended without a continuation.
     pub async fn continues_as(&self, tenant: &Tenant, run_id: &str) -> Result<Option<String>> {
         let state = match self.services.store.find(tenant, run_id).await? {

@@ -262,6 +262,7 @@ impl World {
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
             principal,
+            private_to: draft.state.about.private_to().map(str::to_owned),
             lineage: draft.state.lineage.clone(),
             api: None,
             heartbeat: Arc::new(move |details| {

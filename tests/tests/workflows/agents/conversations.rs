@@ -126,14 +126,20 @@ async fn a_question_is_answered_by_a_signal_and_the_conversation_is_listed() {
     let more = ["--role", "reader", "--user", "ada"];
     let (mine, _) = runs.begin_with("AgentConversation", "private", &private, &more);
     runs.begin("Steps", &json!({ "steps": 0 }));
-    runs.wait_until(&mine, |detail| detail["visibility"] == "private")
-        .await;
     let token = |user: &str| runs.scope.token_with(&["--user-id", user, "--roles", "executor"]);
-    let superadmin = runs.scope.token(Persona::AccountAdmin);
+    let detail = runs.service.get(&token("ada"), &mine.path("")).await;
+    assert_eq!(detail.expect_status(200).body["visibility"], "private");
+    let arguments = ["--roles", "executor", "--permissions", "workflow_superadmin"];
+    let superadmin = runs.scope.token_with(&arguments);
+    // No role sees private runs.
+    let admin = runs.scope.token(Persona::AccountAdmin);
+    let developer = runs.scope.token(Persona::Developer);
     let (public, private) = (json!(run.run_id), json!(mine.run_id));
     for (token, expected) in [
         (token("ada"), vec![private.clone(), public.clone()]),
         (token("grace"), vec![public.clone()]),
+        (admin, vec![public.clone()]),
+        (developer, vec![public.clone()]),
         (superadmin, vec![private, public]),
     ] {
         assert_eq!(listed(token).await, expected);

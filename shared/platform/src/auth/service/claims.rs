@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::auth::principal::{Principal, PrincipalKind};
 use crate::auth::run_as_role::RunAsRole;
 use crate::auth::run_principal::RunPrincipal;
+use crate::auth::token::end_of;
 
 /// `iss` of a service token, and the key id in its header. A `urn:` that no identity provider uses.
 pub(super) const ISSUER: &str = "urn:millrace:service";
@@ -56,6 +57,7 @@ impl ServiceClaims {
             project_name: None,
             roles: vec![role.as_str().to_owned()],
             permissions: role.permissions().iter().copied().collect(),
+            valid_until: end_of(self.exp),
         }
     }
 }

@@ -85,6 +85,9 @@ pub struct LogFile {
     pub day: String,
     /// At least 1.
     pub records: u64,
+    /// Number of the records that only the owner of a private run sees.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub private: u64,
     /// Size of the object.
     pub bytes: u64,
     /// SHA-256 of the object's bytes, in hexadecimal.
@@ -109,4 +112,12 @@ pub struct LogFile {
     /// From this time on readers skip the file; its object stays for at least an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_at: Option<UtcTime>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
