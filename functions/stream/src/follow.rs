@@ -15,6 +15,7 @@ use workflow::state::RunState;
 use workflow::updates::{MAX_UPDATES, next_updates};
 use workflow::views::RunUpdate;
 
+use crate::access::Access;
 use crate::{Stream, frame};
 
 /// Time between two keep-alive comments.
@@ -57,6 +58,7 @@ struct Following {
     /// True if the last read may have left messages behind.
     has_more: bool,
     has_ended: bool,
+    access: Access,
     told: Option<watch::Receiver<()>>,
     ending: Option<watch::Receiver<bool>>,
     /// Time at which the answer ends, even if the run is still open.
@@ -73,7 +75,7 @@ struct Following {
 /// already seen the run's end.
 pub async fn follow(
     stream: Stream,
-    tenant: Tenant,
+    (tenant, access): (Tenant, Access),
     state: RunState,
     told: Option<watch::Receiver<()>>,
     beginning: Beginning,
@@ -99,6 +101,7 @@ pub async fn follow(
         state_due: now + stream.polls.state,
         stream,
         tenant,
+        access,
         run_id: state.run_id.clone(),
         seen: Some((state, head)),
         last,
@@ -121,6 +124,12 @@ impl Following {
     /// Returns the next frame; None at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if !self.has_ended && !self.access.holds().await {
+                // The client's next request is answered 401.
+                self.has_ended = true;
+                self.ready.clear();
+                return Some(frame::credentials_ended());
+            }
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
@@ -202,7 +211,7 @@ impl Following {
     /// Waits until there may be news, or until the next keep-alive is due.
     async fn wait(&mut self) {
         let now = Instant::now();
-        let until = (now + self.pause).min(self.next_sign);
+        let until = (now + self.pause).min(self.next_sign).min(self.access.due());
         let until = self.ends_at.map_or(until, |at| at.min(until));
         let told = async {
             match &mut self.told {

@@ -18,6 +18,11 @@ pub fn keep_alive() -> Bytes {
     Bytes::from_static(b": keep-alive\n\n")
 }
 
+/// The last frame of a stream whose credentials have ended.
+pub fn credentials_ended() -> Bytes {
+    Bytes::from_static(b": the credentials have ended\n\n")
+}
+
 /// Renders an update message. Its number is the event id from which a client continues.
 pub fn update(number: u64, message: &RunUpdate) -> Result<Bytes> {
     // JSON on one line: a line break in a text is written as `\n`.

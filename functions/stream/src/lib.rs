@@ -4,6 +4,7 @@
 //! It is a function of its own because its answers are streams, and because an invocation lasts as long as
 //! the caller listens.
 
+mod access;
 mod follow;
 mod frame;
 mod stream;

@@ -3,22 +3,24 @@
 
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use platform::auth::Viewer;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::request_header;
-use platform::http::{Call, Path, Query};
+use platform::http::{Call, Path, Query, Recheck};
 use platform::records::runs::MAX_UPDATE_NUMBER;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::visible;
-use workflow::listing::Viewer;
 use workflow::views::RunUpdate;
 
 use crate::App;
+use crate::access::Access;
 use crate::follow::{Beginning, follow};
 
 /// The path of the stream of a run.
@@ -55,7 +57,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
              number of the message and `data` the message as JSON; the event has no name, so that `onmessage` of an \
              `EventSource` receives it. The last message of a run has the type `complete` or `terminated`, and a \
              reconnection after it is answered 204, which stops an `EventSource`.\n\n\
-             Limits: a connection ends after some minutes; `last-event-id` continues after the last message, and none is lost \
+             Limits: a connection ends after some minutes, and with its credentials: at the end of the token, and within \
+             30 seconds of the withdrawal of its key; `last-event-id` continues after the last message, and none is lost \
              or sent twice.",
         )
         .with(|operation| {
@@ -85,6 +88,7 @@ async fn handler(
     State(app): State<App>,
     Path(path): Path<StreamPath>,
     Query(query): Query<StreamQuery>,
+    Extension(recheck): Extension<Recheck>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let beginning = match headers.get("last-event-id") {
@@ -101,7 +105,13 @@ async fn handler(
         Some(&path.workflow_id),
         &Viewer::from_principal(&call.principal),
     )?;
-    let Some(frames) = follow(app.stream, tenant, state, told, beginning).await? else {
+    let access = Access::new(
+        recheck,
+        call.principal.valid_until,
+        state.about.private_to(),
+        call.now,
+    );
+    let Some(frames) = follow(app.stream, (tenant, access), state, told, beginning).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let headers = [
