@@ -21,6 +21,7 @@ mod logs;
 mod neighbours;
 mod own_servers;
 mod pages;
+mod patterns;
 mod permits;
 mod private_runs;
 mod sockets;

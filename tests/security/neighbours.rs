@@ -1,8 +1,14 @@
 //! Tests that one tenant's work costs another tenant little: scarce work is shared by account.
 
+use std::time::Instant;
+
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tests::{Persona, Service};
+use tests::events::Channel;
+use tests::runs::{PAUSE, WITHIN};
+use tests::{Events, Persona, Service};
+
+use crate::patterns::{subscription, waiting_for};
 
 /// Statement that runs until its deadline.
 const ENDLESS: &str =
@@ -222,5 +228,83 @@ impl<'a> Importer<'a> {
         let path = format!("/data/{}/import/{import}", self.store);
         let record = self.service.get(&self.token, &path).await.expect_status(200).body;
         record["status"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Runs that wait for events, and the events that they get.
+const WAITING_RUNS: usize = 3;
+const HEARD_EVENTS: usize = 6;
+
+/// Patterns are compiled once and not for each event, so that an event costs little more than one that is
+/// compared with plain texts.
+#[tokio::test]
+async fn events_for_runs_with_patterns_cost_little_more_than_others() {
+    let Some(mut events) = Events::start_local().await else {
+        return;
+    };
+    let patterns = |number: usize| format!("\\w{{1,20}}-{number}");
+    let plain = |number: usize| format!("external.other-{number}");
+    let mut took = Vec::new();
+    // The first round is not measured: it finds empty caches.
+    for kind in [&plain as &dyn Fn(usize) -> String, &plain, &patterns] {
+        let mut types: Vec<String> = (0..19).map(kind).collect();
+        types.push("external.received".to_owned());
+        let channel = events.plain_channel().await;
+        let runs = waiting_runs(&events, &channel, &types).await;
+        let before = events.service.process().processor_ms();
+        for _ in 0..HEARD_EVENTS {
+            events.event(&channel, &json!({ "n": 1 })).await;
+        }
+        for run in &runs {
+            until(&events, run, |detail| detail["status"] != "RUNNING").await;
+        }
+        took.push(events.service.process().processor_ms().zip(before));
+    }
+    let took: Option<Vec<u64>> = took
+        .into_iter()
+        .map(|both| both.map(|(after, before)| after - before))
+        .collect();
+    if let Some([_, plain, patterns]) = took.as_deref() {
+        assert!(*patterns < 3 * plain, "{patterns} ms beside {plain} ms");
+    }
+}
+
+/// Starts runs that each end after so many events of these types. Returns their paths.
+async fn waiting_runs(events: &Events, channel: &Channel, types: &[String]) -> Vec<String> {
+    let mut definition = waiting_for(types);
+    definition["do"][0]["wait"]["listen"]["to"]["until"] = json!(format!(". | length == {HEARD_EVENTS}"));
+    let subscribed = events.subscribe(&subscription(&definition)).await;
+    let mut runs = Vec::new();
+    for _ in 0..WAITING_RUNS {
+        let event = events.event(channel, &json!({ "n": 0 })).await;
+        let delivery = events
+            .delivery_of(&event, &["running", "succeeded", "failed"])
+            .await;
+        let name = |field: &str| delivery[field].as_str().unwrap().to_owned();
+        runs.push(format!(
+            "/workflows/runs/{}/{}",
+            name("workflow_id"),
+            name("workflow_run_id")
+        ));
+    }
+    let path = format!("/events/subscriptions/{}", subscribed["id"].as_str().unwrap());
+    events.delete(&events.token, &path).await.expect_status(200);
+    for run in &runs {
+        let state = format!("{run}/query/__state");
+        until(events, &state, |state| state["tasks"][0]["waits_for"] == "Event").await;
+    }
+    runs
+}
+
+/// Reads until the answer is so.
+async fn until(events: &Events, path: &str, is_so: impl Fn(&Value) -> bool) {
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        let answer = events.get(&events.token, path).await;
+        if is_so(&answer.body) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{path}: {}", answer.text());
+        tokio::time::sleep(PAUSE).await;
     }
 }

@@ -1,6 +1,7 @@
 //! Assembles the function from its environment, and loops over its invocations.
 
 use aws_lambda_events::event::sqs::SqsEvent;
+use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::archive_hints::ArchiveHints;
@@ -35,6 +36,7 @@ pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), Erro
         subscriptions,
         processes: Processes::new(records.clone()),
         listeners: Listeners::new(records),
+        listener_filters: ListenerFilters::default(),
         archive_hints: ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?),
         dead_letters: deployment.queue("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?,
         clock: wiring.clock.clone(),

@@ -13,6 +13,7 @@ mod message;
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
+use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use platform::archive_hints::ArchiveHints;
 use platform::batch::Batch;
@@ -40,6 +41,7 @@ pub struct Matcher {
     pub subscriptions: Subscriptions,
     pub processes: Processes,
     pub listeners: Listeners,
+    pub listener_filters: ListenerFilters,
     pub sets: SubscriptionSets,
     pub archive_hints: ArchiveHints,
     /// Receives unreadable messages.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use events::envelope::{Category, Envelope};
-use events::listening::{CloudEvent, EVENT_SIGNAL, may_fit};
+use events::listening::{CloudEvent, EVENT_SIGNAL};
 use futures::stream::{self, StreamExt as _};
 use platform::records::listeners::Listener;
 use platform::{ErrorKind, Result, Tenant};
@@ -29,12 +29,16 @@ pub async fn signal_listeners(
     private_to: Option<&str>,
 ) -> Result<()> {
     let event = CloudEvent::new(envelope);
-    let attributes = event.attributes()?;
+    let permit = matcher.listener_filters.permit(tenant.account()).await?;
+    let mut listeners = matcher.listeners.list(tenant).await?;
+    listeners.retain(|listener| !is_about(envelope, &listener.run_id));
+    let fitting = matcher
+        .listener_filters
+        .fitting(permit, listeners, event.attributes()?)
+        .await?;
     let mut runs: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
-    for listener in matcher.listeners.list(tenant).await? {
-        if !is_about(envelope, &listener.run_id) && may_fit(&listener, &attributes) {
-            runs.entry(listener.run_id.clone()).or_default().push(listener);
-        }
+    for listener in fitting {
+        runs.entry(listener.run_id.clone()).or_default().push(listener);
     }
     if private_to.is_some() {
         for run_id in runs.keys().cloned().collect::<Vec<_>>() {

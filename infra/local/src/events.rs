@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use ingest_function::{ChannelRates, Ingest};
@@ -137,6 +138,7 @@ impl LocalEvents {
             subscriptions: webhooks.subscriptions.clone(),
             processes: self.subscriptions.processes.clone(),
             listeners: self.listeners.clone(),
+            listener_filters: ListenerFilters::default(),
             sets: SubscriptionSets::new(webhooks.subscriptions.clone()),
             archive_hints: self.archive_hints.clone(),
             dead_letters: Arc::new(SetAside),

@@ -14,6 +14,7 @@ pub mod expression;
 pub mod fault;
 pub mod flow;
 pub mod limits;
+pub mod pattern;
 mod source;
 
 pub use check::{Source, check, parse_duration};

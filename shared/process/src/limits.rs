@@ -14,6 +14,14 @@ pub const MAX_DOCUMENT_LEVELS: usize = 160;
 pub const MAX_FAULTS: usize = 200;
 /// Maximum size of an expression, in bytes. The parser recurses, on a stack of [`CHECK_STACK_BYTES`].
 pub const MAX_EXPRESSION_BYTES: usize = 16 * 1_024;
+/// Maximum number of patterns in the event filters of a definition.
+pub const MAX_PATTERNS: usize = 20;
+/// Maximum length of a pattern, in bytes: bounds the time of its compilation.
+pub const MAX_PATTERN_BYTES: usize = 1_000;
+/// Maximum size of a compiled pattern, in bytes.
+pub const MAX_COMPILED_BYTES: usize = 32 * 1_024;
+/// Maximum length of a value that is compared with a pattern, in bytes: those of all events of the platform.
+pub const MAX_PATTERN_VALUE_BYTES: usize = 512;
 /// Maximum duration. Counted in days, because a year has no fixed length.
 pub const MAX_DURATION: Duration = Duration::from_secs(3_660 * 24 * 60 * 60);
 /// Stack of the thread that checks a definition.

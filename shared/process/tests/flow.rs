@@ -170,6 +170,7 @@ async fn events() {
     let found = Data::from(json!({
         "type": "com.example.order.placed", "source": "https://a.example/x", "data": { "t": 39, "kind": "a" }, "n": 1,
     }));
+    let found = event::Attributes::of(&found);
     let evaluator = Evaluator::in_process();
     for (with, expected) in [
         ("{ type: com.example.order.placed }", true),
@@ -190,7 +191,7 @@ async fn events() {
     ] {
         let filter = filter(with);
         let mut results = Vec::new();
-        for (template, input) in event::attributes(&filter, &found) {
+        for (template, input) in event::evaluated(&filter, &found) {
             let scope = Scope::new(input);
             results.extend(
                 evaluator

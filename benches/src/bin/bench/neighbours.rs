@@ -131,6 +131,12 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
                 "http://json-schema.org/draft-07/schema#".into(),
             )),
         ),
+        (
+            "a definition of 1,400 patterns",
+            4,
+            "/events/subscriptions".to_owned(),
+            listening(1_400),
+        ),
         ("90 Unicode patterns", 4, prompts.clone(), prompt(patterns(90))),
         (
             "1,000 Unicode patterns",
@@ -147,6 +153,19 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
         ("64 KB of {{", 4, prompts.clone(), template("{{".repeat(32_768))),
         ("250 KB of {{a}}", 4, prompts, template("{{a}}".repeat(50_000))),
     ]
+}
+
+/// Returns a subscription whose process waits for events of as many patterns.
+fn listening(patterns: usize) -> Value {
+    let filter = |number: usize| json!({ "with": { "type": format!("\\w{{1,15}}{number:04}") } });
+    let filters: Vec<Value> = (0..patterns).map(filter).collect();
+    json!({
+        "name": "Neighbour", "run_as_role": "executor", "filter": { "event_category": ["external"] },
+        "target": { "type": "process", "definition": {
+            "document": { "dsl": "1.0.3", "namespace": "shop", "name": "waiting", "version": "1.0.0" },
+            "do": [{ "wait": { "listen": { "to": { "any": filters } } } }],
+        } },
+    })
 }
 
 fn prompt(schema: Value) -> Value {

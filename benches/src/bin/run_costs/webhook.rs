@@ -8,6 +8,7 @@ use axum::Router;
 use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject, raw};
 use events::filter::Filter;
+use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target};
@@ -102,6 +103,7 @@ pub async fn costs(
         objects: wiring.objects.clone(),
         processes: Processes::new(table(RECORDS_TABLE)),
         listeners: Listeners::new(table(RECORDS_TABLE)),
+        listener_filters: ListenerFilters::default(),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
         archive_hints: ArchiveHints::new(Arc::new(counter.clone())),

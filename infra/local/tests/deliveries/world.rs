@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use events::envelope::{Category, Envelope, RawObject};
 use events::filter::Filter;
+use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
@@ -283,6 +284,7 @@ impl World {
                 subscriptions: subscriptions.clone(),
                 processes: Processes::new(table(RECORDS_TABLE)),
                 listeners: Listeners::new(table(RECORDS_TABLE)),
+                listener_filters: ListenerFilters::default(),
                 sets: SubscriptionSets::new(subscriptions.clone()),
                 archive_hints: ArchiveHints::new(Arc::new(Kept::new(&clock))),
                 dead_letters: Arc::new(letters.clone()),

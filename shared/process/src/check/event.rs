@@ -2,9 +2,12 @@
 
 use super::Checker;
 use super::reader::Fields;
-use crate::definition::{Correlation, EventFilter, Foreach, Listen, Read, Strategy, Template, Until, Work};
+use crate::definition::{
+    Correlation, EventFilter, ExpectedAttribute, Foreach, Listen, Read, Strategy, Template, Until, Work,
+    pattern_text,
+};
 use crate::fault::Place;
-use crate::flow;
+use crate::limits::MAX_PATTERNS;
 use crate::source::Tree;
 
 const READS: [(&str, Read); 3] = [
@@ -127,14 +130,7 @@ impl Checker {
             if attributes.is_empty() {
                 return self.refuse(&at, "The filter has no attributes; add one such as 'type'.");
             }
-            for (name, template) in &attributes {
-                if let Some(text) = template.constant().and_then(|data| data.as_text())
-                    && let Err(message) = flow::event::check_pattern(&text)
-                {
-                    self.report(&at.field(name), message);
-                }
-            }
-            Some(attributes)
+            Some(self.expected(&at, attributes))
         });
         let mut correlate = Vec::new();
         if let Some((at, tree)) = fields.take("correlate")
@@ -150,6 +146,32 @@ impl Checker {
             with: with?,
             correlate,
         })
+    }
+
+    /// Compiles the patterns of a filter, as many as a definition may have.
+    fn expected(&mut self, at: &Place, attributes: Vec<(String, Template)>) -> Vec<ExpectedAttribute> {
+        let mut expected = Vec::new();
+        for (name, template) in attributes {
+            let at = at.field(&name);
+            if pattern_text(&template).is_some() {
+                self.patterns += 1;
+                if self.patterns == MAX_PATTERNS + 1 {
+                    let message = format!(
+                        "The event filters of the definition have more than {MAX_PATTERNS} patterns; compare whole \
+                         texts instead, or join patterns with '|'."
+                    );
+                    self.report(&at, message);
+                }
+                if self.patterns > MAX_PATTERNS {
+                    continue;
+                }
+            }
+            match ExpectedAttribute::new(name, template) {
+                Ok(attribute) => expected.push(attribute),
+                Err(message) => self.report(&at, message),
+            }
+        }
+        expected
     }
 
     fn correlation(&mut self, name: &str, at: &Place, tree: &Tree) -> Option<Correlation> {

@@ -92,6 +92,8 @@ struct Checker {
     faults: Vec<Fault>,
     tasks: usize,
     levels: usize,
+    /// Patterns of event filters so far.
+    patterns: usize,
     /// Variables of the enclosing loops and `catch`, without `$`.
     variables: Vec<String>,
     secrets: Vec<String>,

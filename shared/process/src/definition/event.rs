@@ -1,6 +1,9 @@
 //! Defines events that a task waits for.
 
 use super::{Expression, Task, Template, Transform};
+use crate::data::Data;
+use crate::pattern::Pattern;
+use crate::source::Tree;
 
 /// The task `listen`.
 #[derive(Clone, Debug)]
@@ -39,10 +42,50 @@ pub enum Until {
 /// An event matches if all attributes match.
 #[derive(Clone, Debug)]
 pub struct EventFilter {
-    /// Expected attributes by name; [`flow::matches`](crate::flow::matches) compares them.
-    pub with: Vec<(String, Template)>,
+    /// [`flow::matches`](crate::flow::matches) compares them.
+    pub with: Vec<ExpectedAttribute>,
     /// Links between events and data.
     pub correlate: Vec<Correlation>,
+}
+
+/// An attribute that an event must have. What depends on its value alone is compiled once.
+#[derive(Clone, Debug)]
+pub struct ExpectedAttribute {
+    pub name: String,
+    pub template: Template,
+    /// Value of a template without expressions.
+    pub(crate) constant: Option<Tree>,
+    /// Size of that value, in bytes.
+    pub(crate) bytes: usize,
+    /// Pattern that it is, where it is one.
+    pub(crate) pattern: Option<Pattern>,
+}
+
+impl ExpectedAttribute {
+    /// Fails with a sentence for a text that is a faulty or too large pattern.
+    pub fn new(name: String, template: Template) -> Result<Self, String> {
+        let constant = template.constant();
+        Ok(Self {
+            bytes: constant.map_or(0, |constant| constant.get().len()),
+            pattern: pattern_text(&template)
+                .map(|text| Pattern::compile(&text))
+                .transpose()?,
+            constant: constant.map(Data::tree),
+            name,
+            template,
+        })
+    }
+
+    /// Returns the memory of its pattern, in bytes.
+    pub fn pattern_bytes(&self) -> usize {
+        self.pattern.as_ref().map_or(0, Pattern::memory_bytes)
+    }
+}
+
+/// Returns the text of an expected attribute that is a pattern.
+pub fn pattern_text(template: &Template) -> Option<String> {
+    let text = template.constant()?.as_text()?;
+    Pattern::is_one(&text).then_some(text)
 }
 
 /// A value of an event that must equal another one.

@@ -10,7 +10,9 @@ mod policy;
 mod task;
 
 pub use call::{Authentication, Credential, Endpoint, FunctionCall, HttpCall, HttpOutput, OpenApiCall, Uri};
-pub use event::{Correlation, EventFilter, Foreach, Listen, Read, Strategy, Until};
+pub use event::{
+    Correlation, EventFilter, ExpectedAttribute, Foreach, Listen, Read, Strategy, Until, pattern_text,
+};
 pub(crate) use expression::Parsed;
 pub use expression::{Expression, Template};
 pub use policy::{Backoff, ErrorTemplate, Retry, RetryLimits, Span};

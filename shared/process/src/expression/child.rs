@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use jaq_json::Val;
-use jsonschema::PatternOptions;
+use jsonschema::{PatternOptions, ValidationError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,6 +33,8 @@ pub(super) enum Request<'a> {
         schema: &'a RawValue,
         #[serde(borrow)]
         value: &'a RawValue,
+        /// Maximum number of faults in the answer.
+        faults: usize,
     },
 }
 
@@ -70,9 +72,16 @@ fn answer(request: &Request<'_>, filters: &mut Filters) -> Answer {
             secrets,
             sources,
         } => evaluate(input, variables, secrets, sources, filters),
-        Request::Validate { schema, value } => match validate(schema, value) {
+        Request::Validate {
+            schema,
+            value,
+            faults,
+        } => match validate(schema, value, *faults) {
             Ok(()) => Answer::Done(Vec::new()),
-            Err(message) => Answer::Failed(0, shortened(&message)),
+            Err(messages) => {
+                let messages: Vec<String> = messages.iter().map(|message| shortened(message)).collect();
+                Answer::Failed(0, messages.join("; "))
+            }
         },
     }
 }
@@ -118,8 +127,10 @@ fn evaluate(
     Answer::Done(results)
 }
 
-fn validate(schema: &RawValue, value: &RawValue) -> Result<(), String> {
-    let read = |json: &RawValue| serde_json::from_str::<Value>(json.get()).map_err(|error| error.to_string());
+/// Returns the first faults.
+fn validate(schema: &RawValue, value: &RawValue, faults: usize) -> Result<(), Vec<String>> {
+    let read =
+        |json: &RawValue| serde_json::from_str::<Value>(json.get()).map_err(|error| vec![error.to_string()]);
     let (schema, value) = (read(schema)?, read(value)?);
     // Matches in time linear in the size of the value.
     let linear = PatternOptions::regex()
@@ -128,16 +139,24 @@ fn validate(schema: &RawValue, value: &RawValue) -> Result<(), String> {
     let validator = jsonschema::options()
         .with_pattern_options(linear)
         .build(&schema)
-        .map_err(|error| format!("the JSON Schema is not valid: {}", error.masked()))?;
-    validator.validate(&value).map_err(|error| {
+        .map_err(|error| vec![format!("the JSON Schema is not valid: {}", error.masked())])?;
+    // The first fault needs no list of all of them.
+    let errors: Vec<_> = match faults {
+        1 => validator.validate(&value).err().into_iter().collect(),
+        _ => validator.iter_errors(&value).take(faults).collect(),
+    };
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let message = |error: &ValidationError<'_>| {
         let place = error.instance_path().to_string();
         let message = error.masked().to_string();
-        if place.is_empty() {
-            message
-        } else {
-            format!("{message} at '{place}'")
+        match place.is_empty() {
+            true => message,
+            false => format!("{message} at '{place}'"),
         }
-    })
+    };
+    Err(errors.iter().map(message).collect())
 }
 
 fn shortened(text: &str) -> String {

@@ -178,12 +178,23 @@ impl Evaluator {
         }))
     }
 
-    /// Validates a value against a JSON Schema.
+    /// Validates a value against a JSON Schema. The failure has the first fault.
     pub async fn validate(
         &self,
         account: &str,
         schema: &Data,
         value: &Data,
+    ) -> Result<Result<(), ExpressionFailure>> {
+        self.validate_for(account, schema, value, 1).await
+    }
+
+    /// As [`validate`](Self::validate), with as many faults in the failure.
+    pub async fn validate_for(
+        &self,
+        account: &str,
+        schema: &Data,
+        value: &Data,
+        faults: usize,
     ) -> Result<Result<(), ExpressionFailure>> {
         let invalid = |reason: &str| {
             Ok(Err(ExpressionFailure::Invalid {
@@ -193,6 +204,7 @@ impl Evaluator {
         let request = Request::Validate {
             schema: schema.as_raw(),
             value: value.as_raw(),
+            faults,
         };
         let request = serde_json::to_vec(&request).map_err(platform::Error::internal)?;
         if request.len() > MAX_INPUT_BYTES {

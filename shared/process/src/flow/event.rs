@@ -1,76 +1,100 @@
 //! Matches events with the filters of tasks that wait for them.
 
-use regex::{Regex, RegexBuilder};
+use std::collections::BTreeMap;
 
 use crate::data::Data;
-use crate::definition::{EventFilter, Template};
+use crate::definition::{EventFilter, ExpectedAttribute, Template};
+use crate::pattern::{Steps, count};
+use crate::source::Tree;
 
-/// Maximum size of a compiled pattern, in bytes.
-const MAX_COMPILED_BYTES: usize = 1_024 * 1_024;
-/// Characters that make a text a regular expression. A dot alone does not, because event types contain dots.
-const SPECIAL: [char; 11] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '^'];
+/// Attributes of an event by name, parsed once for all filters.
+#[derive(Clone, Debug)]
+pub struct Attributes(BTreeMap<String, Tree>);
 
-/// Whether an event, with its attributes as fields, matches a filter.
-///
-/// `results` are those of the expressions of [`attributes`], in their order. A result of true or false
-/// decides; any other is the expected value of the attribute. A text is compared, or is a regular expression
-/// for the whole value.
-pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
-    let mut results = results.iter().cloned();
-    filter.with.iter().all(|(name, template)| {
-        let found = event.field(name);
-        let wanted = template.filled(results.by_ref().take(template.expressions().len()));
-        if let (Template::Expression(_), Some(decision)) = (template, wanted.as_bool()) {
-            return decision;
+impl Attributes {
+    /// Reads the fields of an event.
+    pub fn of(event: &Data) -> Self {
+        match event.tree() {
+            Tree::Object(fields) => Self(fields.into_iter().collect()),
+            _ => Self(BTreeMap::new()),
         }
-        found.is_some_and(|found| fits(template, &wanted, &found))
-    })
+    }
+
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
+    fn data(&self, name: &str) -> Data {
+        self.0
+            .get(name)
+            .map_or_else(Data::null, |value| Data::from(value.clone()))
+    }
+}
+
+/// Whether an event matches a filter.
+///
+/// `results` are those of the expressions of [`evaluated`], in their order. A result of true or false
+/// decides; any other is the expected value of the attribute. A text is compared, or is a pattern for the
+/// whole value. The limits of a definition bound the time.
+pub fn matches(filter: &EventFilter, event: &Attributes, results: &[Data]) -> bool {
+    matches_within(filter, event, results, &mut Steps::new(u64::MAX)) == Some(true)
+}
+
+/// As [`matches`], for at most so many steps; None where they do not suffice.
+pub fn matches_within(
+    filter: &EventFilter,
+    event: &Attributes,
+    results: &[Data],
+    steps: &mut Steps,
+) -> Option<bool> {
+    let mut results = results.iter().cloned();
+    for attribute in &filter.with {
+        let value = event.0.get(&attribute.name);
+        let matches = match &attribute.constant {
+            Some(constant) => match value {
+                Some(value) => fits(attribute, constant, value, steps)?,
+                None => false,
+            },
+            None => {
+                let template = &attribute.template;
+                let wanted = template.filled(results.by_ref().take(template.expressions().len()));
+                match (template, wanted.as_bool()) {
+                    (Template::Expression(_), Some(decision)) => decision,
+                    _ => value.is_some_and(|value| wanted.tree().same(value)),
+                }
+            }
+        };
+        if !matches {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+fn fits(attribute: &ExpectedAttribute, constant: &Tree, value: &Tree, steps: &mut Steps) -> Option<bool> {
+    // A comparison reads no more of the value than the constant has.
+    steps.take(count(attribute.bytes))?;
+    if constant.same(value) {
+        return Some(true);
+    }
+    let (Some(pattern), Tree::Text(value)) = (&attribute.pattern, value) else {
+        return Some(false);
+    };
+    steps.take(pattern.steps(value))?;
+    Some(pattern.fits(value))
 }
 
 /// Returns the attributes for which a filter has expressions, with their templates. Each is evaluated with
 /// the attribute's value as its input, or null if the event lacks it.
-pub fn attributes<'a>(
+pub fn evaluated<'a>(
     filter: &'a EventFilter,
-    event: &'a Data,
+    event: &'a Attributes,
 ) -> impl Iterator<Item = (&'a Template, Data)> + 'a {
     let with = filter
         .with
         .iter()
-        .filter(|(_, template)| template.constant().is_none());
-    with.map(|(name, template)| (template, event.field(name).unwrap_or_else(Data::null)))
-}
-
-fn fits(template: &Template, wanted: &Data, found: &Data) -> bool {
-    if wanted == found {
-        return true;
-    }
-    let (Template::Constant(_), Some(wanted), Some(found)) = (template, wanted.as_text(), found.as_text())
-    else {
-        return false;
-    };
-    pattern(&wanted).is_some_and(|pattern| pattern.is_ok_and(|pattern| pattern.is_match(&found)))
-}
-
-/// Checks that a text of a filter is a valid pattern. The error is a sentence.
-pub fn check_pattern(text: &str) -> Result<(), String> {
-    pattern(text).map_or(Ok(()), |pattern| pattern.map(|_| ()))
-}
-
-/// Compiles a text that is a regular expression; it must match the whole value.
-pub(crate) fn pattern(text: &str) -> Option<Result<Regex, String>> {
-    if !text.contains(SPECIAL) && !text.contains(['\\', '$']) {
-        return None;
-    }
-    let whole = RegexBuilder::new(&format!("^(?:{text})$"))
-        .size_limit(MAX_COMPILED_BYTES)
-        .build();
-    Some(whole.map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
-        format!("The text is not a regular expression: {reason}.")
-    }))
+        .filter(|attribute| attribute.constant.is_none());
+    with.map(|attribute| (&attribute.template, event.data(&attribute.name)))
 }

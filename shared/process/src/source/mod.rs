@@ -5,6 +5,8 @@
 mod json;
 mod yaml;
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::fault::Fault;
@@ -154,11 +156,14 @@ impl Tree {
                 one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.same(other))
             }
             (Self::Object(one), Self::Object(other)) => {
-                let is_in = |(name, value): &(String, Self)| {
-                    let same = other.iter().find(|(other, _)| other == name);
-                    same.is_some_and(|(_, other)| value.same(other))
-                };
-                one.len() == other.len() && one.iter().all(is_in)
+                one.len() == other.len() && {
+                    let other: HashMap<&str, &Self> =
+                        other.iter().map(|(name, value)| (name.as_str(), value)).collect();
+                    let is_in = |(name, value): &(String, Self)| {
+                        other.get(name.as_str()).is_some_and(|other| value.same(other))
+                    };
+                    one.iter().all(is_in)
+                }
             }
             (one, other) => one == other,
         }

@@ -4,6 +4,7 @@ mod filter;
 
 use process::Data;
 use process::definition::{EventFilter, Foreach, Listen, Read, Strategy, Until};
+use process::flow::event::Attributes;
 use serde_json::json;
 
 use self::filter::{Correlations, matches};
@@ -155,8 +156,9 @@ impl<'a> Wanted<'a> {
             self.has_taken = true;
             return Ok(true);
         }
+        let attributes = Attributes::of(event);
         for (index, filter) in self.filters.iter().enumerate() {
-            if matches(process, view, filter, event).await?
+            if matches(process, view, filter, &attributes).await?
                 && self
                     .correlations
                     .take(process, view, filter, (input, event))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use process::Data;
 use process::definition::EventFilter;
-use process::flow::event::attributes;
+use process::flow::event::{Attributes, evaluated};
 
 use crate::process::fault::Fault;
 use crate::process::frame::View;
@@ -15,10 +15,10 @@ pub(super) async fn matches(
     process: &Process,
     view: &View<'_>,
     filter: &EventFilter,
-    event: &Data,
+    event: &Attributes,
 ) -> Result<bool, Fault> {
     let mut results = Vec::new();
-    for (template, value) in attributes(filter, event) {
+    for (template, value) in evaluated(filter, event) {
         results.extend(process.evaluate(view, &value, &template.expressions()).await?);
     }
     Ok(process::flow::matches(filter, event, &results))

@@ -3,22 +3,21 @@
 //! Only the constants of a listener's filters are compared here, so that few runs are signalled without need.
 //! A run evaluates its whole filter itself: the result here only says that an event may fit.
 
+mod filters;
+
 use std::collections::BTreeMap;
 
 use platform::Result;
-use platform::records::listeners::Listener;
-use process::Data;
-use process::definition::{EventFilter, Strategy, Template, Until};
-use process::flow::matches;
+use process::definition::{EventFilter, ExpectedAttribute, Strategy, Until};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use self::filters::ListenerFilters;
 use crate::envelope::{Envelope, raw};
 
 /// Signal that delivers an event to a run; its body is a [`CloudEvent`].
 pub const EVENT_SIGNAL: &str = "Event";
-/// Attribute that is large and not compared here.
+/// Attribute that is large, and compared by the run alone.
 const DATA: &str = "data";
 
 /// Prefix of the source of events that processes publish.
@@ -71,19 +70,16 @@ impl<'a> CloudEvent<'a> {
         })
     }
 
-    /// Returns the attributes without the data, for [`may_fit`].
-    pub fn attributes(&self) -> Result<Data> {
-        let whole = match self {
-            Self::Emitted(emitted) => (*emitted).to_owned(),
+    /// Returns the event for [`ListenerFilters`], which compares no data.
+    pub fn attributes(&self) -> Result<Box<RawValue>> {
+        match self {
+            Self::Emitted(emitted) => Ok((*emitted).to_owned()),
             Self::Platform(event) => raw(&PlatformEvent {
                 data: None,
                 kind: event.kind.clone(),
                 ..*event
-            })?,
-        };
-        let whole = Data::from_raw(whole).map_err(platform::Error::internal)?;
-        let fields = whole.fields().unwrap_or_default();
-        Ok(Data::object(fields.into_iter().filter(|(name, _)| name != DATA)))
+            }),
+        }
     }
 }
 
@@ -116,33 +112,17 @@ fn collect(strategy: &Strategy, into: &mut Vec<Constants>) -> bool {
 }
 
 fn constants(filter: &EventFilter) -> Constants {
-    let constant = |(name, template): &(String, Template)| {
+    let constant = |ExpectedAttribute { name, template, .. }: &ExpectedAttribute| {
         let constant = template.constant().filter(|_| name != DATA)?;
         Some((name.clone(), constant.as_raw().to_owned()))
     };
     filter.with.iter().filter_map(constant).collect()
 }
 
-/// Returns whether an event with these attributes may fit a listener.
-pub fn may_fit(listener: &Listener, attributes: &Data) -> bool {
-    // The run decides about a filter that cannot be parsed here.
-    let Ok(filters) = serde_json::from_str::<Vec<BTreeMap<String, Value>>>(&listener.filter) else {
-        return true;
-    };
-    let fits = |filter: &BTreeMap<String, Value>| {
-        let with = filter.iter().filter(|(name, _)| *name != DATA);
-        let with = with.map(|(name, value)| (name.clone(), Template::Constant(Data::from(value))));
-        let filter = EventFilter {
-            with: with.collect(),
-            correlate: Vec::new(),
-        };
-        matches(&filter, attributes, &[])
-    };
-    filters.is_empty() || filters.iter().any(fits)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn envelope() -> Envelope {
@@ -163,28 +143,17 @@ mod tests {
         envelope.details.insert(CLOUD_EVENT.to_owned(), raw);
         let event = CloudEvent::new(&envelope);
         assert_eq!(serde_json::to_string(&event).unwrap(), emitted);
-        let attributes = event.attributes().unwrap();
-        assert!(attributes.field("data").is_none());
-        assert!(may_fit(
-            &listener(r#"[{"type":"com.shop.paid","level":7}]"#),
-            &attributes
-        ));
-        assert!(!may_fit(&listener(r#"[{"type":"external.paid"}]"#), &attributes));
-    }
-
-    fn listener(filter: &str) -> Listener {
-        Listener {
-            run_id: "r".to_owned(),
-            listener_id: "l".to_owned(),
-            filter: filter.to_owned(),
-            created_at: "2026-01-02T03:04:05Z".parse().unwrap(),
-        }
+        assert_eq!(event.attributes().unwrap().get(), emitted);
     }
 
     #[test]
     fn an_event_is_told_as_a_cloud_event() {
         let envelope = envelope();
-        let told: Value = serde_json::to_value(CloudEvent::new(&envelope)).unwrap();
+        let event = CloudEvent::new(&envelope);
+        let attributes: Value = serde_json::from_str(event.attributes().unwrap().get()).unwrap();
+        assert_eq!(attributes["type"], "external.paid");
+        assert!(attributes.get("data").is_none());
+        let told: Value = serde_json::to_value(event).unwrap();
         assert_eq!(told["specversion"], "1.0");
         assert_eq!(told["id"], "e1");
         assert_eq!(told["source"], "external:shop");
@@ -192,27 +161,6 @@ mod tests {
         assert_eq!(told["subject"], "o1");
         assert_eq!(told["time"], told["data"]["timestamp"]);
         assert_eq!(told["data"]["details"]["n"], 1);
-    }
-
-    #[test]
-    fn the_constants_of_a_filter_decide() {
-        let envelope = envelope();
-        let attributes = CloudEvent::new(&envelope).attributes().unwrap();
-        for (filter, fits) in [
-            ("[]", true),
-            ("[{}]", true),
-            (r#"[{"type":"external.paid"}]"#, true),
-            (r#"[{"type":"external\\..*","source":"external:shop"}]"#, true),
-            (r#"[{"type":"external.sent"},{"subject":"o1"}]"#, true),
-            (r#"[{"type":"external.sent"}]"#, false),
-            (r#"[{"type":"external.paid","source":"other"}]"#, false),
-            (r#"[{"unknown":"x"}]"#, false),
-            // The run compares the data itself.
-            (r#"[{"data":{"n":7}}]"#, true),
-            ("no JSON", true),
-        ] {
-            assert_eq!(may_fit(&listener(filter), &attributes), fits, "{filter}");
-        }
     }
 
     #[test]
