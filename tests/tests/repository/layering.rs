@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the checkout. Tests run in the folder of their crate; the folder at compile time may belong to
 /// another clone that shares the target directory.
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     PathBuf::from("..")
 }
 
@@ -51,7 +51,7 @@ fn sources(below: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-fn all_sources() -> Vec<(PathBuf, String)> {
+pub(super) fn all_sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for folder in ["functions", "shared", "infra"] {
         sources(&root().join(folder), &mut found);

@@ -4,4 +4,5 @@
 mod documents;
 mod lambda_emulator;
 mod layering;
+mod patterns;
 mod tour;

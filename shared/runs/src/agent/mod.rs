@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use models::Model;
 use platform::outbound::Outbound;
+use process::expression::Evaluator;
 use serde_json::Value;
 use workflow::{Registry, WorkflowType};
 
@@ -54,6 +55,8 @@ pub struct Services {
     pub outbound: Outbound,
     /// Secrets that hold the headers for MCP servers.
     pub secrets: Arc<dyn Secrets>,
+    /// Validates results against the output schemas of interactions.
+    pub evaluator: Evaluator,
     /// Reports the cost of model calls; None in tests.
     pub usage: Option<ModelUsage>,
 }
@@ -69,6 +72,7 @@ impl Services {
                 secrets: services.secrets.clone(),
                 sealer: Arc::clone(&services.webhooks.sealer),
             }),
+            evaluator: services.processes.evaluator.clone(),
             usage: Some(services.model_usage.clone()),
         }
     }

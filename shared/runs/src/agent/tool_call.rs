@@ -66,7 +66,10 @@ pub(super) async fn call(
             BuiltIn::CallHttps => {
                 tools::call_https::call(&services.outbound, &agent.allowed_hosts, &call.arguments).await
             }
-            BuiltIn::Finish => tools::finish::check(&agent, &call.arguments).map_err(Fault::from),
+            BuiltIn::Finish => {
+                let account = context.tenant.account();
+                tools::finish::check(&services.evaluator, account, &agent, &call.arguments).await
+            }
             // The workflow code carries these out.
             BuiltIn::PostUpdate | BuiltIn::AskUser => Err(Refusal(tools::unknown(&call.name)).into()),
         },

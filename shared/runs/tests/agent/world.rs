@@ -12,6 +12,7 @@ use platform::config::{AwsEnvironment, Secret};
 use platform::outbound::Outbound;
 use platform::queue::BoxFuture;
 use platform::{Result, Tenant};
+use process::expression::Evaluator;
 use runs::agent::{self, Agent, Agents, Secrets, Services};
 use serde_json::{Map, Value, json};
 use workflow::Registry;
@@ -155,6 +156,7 @@ pub fn with_schema() -> Agent {
 
 pub fn registry(model: &Arc<Scripted>, agent: Agent) -> Registry {
     let services = Services {
+        evaluator: Evaluator::in_process(),
         model: model.clone(),
         agents: Arc::new(Fixed(agent)),
         outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),

@@ -1,11 +1,15 @@
 //! Implements `finish`: ends the run with a result, which must fit the output schema of the interaction.
 
 use models::Tool;
+use process::Data;
+use process::expression::{Evaluator, ExpressionFailure};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use workflow::Failure;
 
 use super::super::arguments::{Refusal, read};
 use super::super::definition::Agent;
+use super::super::tool_call::Fault;
 use super::described;
 
 pub const NAME: &str = "finish";
@@ -41,28 +45,29 @@ pub fn finished(arguments: &Value) -> Result<Finished, Refusal> {
     read(NAME, arguments)
 }
 
-/// Checks the result against the output schema. The refusal lists the faults.
-pub fn check(agent: &Agent, arguments: &Value) -> Result<String, Refusal> {
+/// Checks the result against the output schema, in a child process: the schema, with its patterns, is text of
+/// a caller. The refusal lists the faults.
+pub async fn check(
+    evaluator: &Evaluator,
+    account: &str,
+    agent: &Agent,
+    arguments: &Value,
+) -> Result<String, Fault> {
     let finished = finished(arguments)?;
     let Some(schema) = &agent.output_schema else {
         return Ok(String::new());
     };
-    let validator = jsonschema::validator_for(schema)
-        .map_err(|_| Refusal("The output schema of the interaction is no JSON Schema.".to_owned()))?;
-    let faults: Vec<_> = validator
-        .iter_errors(&finished.result)
-        .take(MAX_FAULTS)
-        .map(|fault| {
-            let what: String = fault.to_string().chars().take(300).collect();
-            format!("at '{}': {what}", fault.instance_path())
-        })
-        .collect();
-    match faults.is_empty() {
-        true => Ok(String::new()),
-        false => Err(Refusal(format!(
-            "The argument 'result' does not fit its schema: {}. Call 'finish' once more with a result that fits.",
-            faults.join("; ")
-        ))),
+    let (schema, result) = (Data::from(schema), Data::from(finished.result));
+    let checked = evaluator
+        .validate_for(account, &schema, &result, MAX_FAULTS)
+        .await;
+    match checked.map_err(Failure::from)? {
+        Ok(()) => Ok(String::new()),
+        Err(ExpressionFailure::Invalid { reason }) => Err(Refusal(format!(
+            "The argument 'result' does not fit its schema: {reason}. Call 'finish' once more with a result that fits."
+        ))
+        .into()),
+        Err(failure) => Err(Refusal(failure.to_string()).into()),
     }
 }
 
@@ -70,19 +75,47 @@ pub fn check(agent: &Agent, arguments: &Value) -> Result<String, Refusal> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_result_is_held_against_the_schema() {
+    async fn check(agent: &Agent, arguments: &Value) -> Result<String, String> {
+        let checked = super::check(&Evaluator::in_process(), "acme", agent, arguments).await;
+        checked.map_err(|fault| match fault {
+            Fault::Refused(refusal) => refusal.to_string(),
+            Fault::Failed(failure) => panic!("{failure:?}"),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_result_is_held_against_the_schema() {
         let agent = Agent {
             output_schema: Some(json!({
                 "type": "object", "properties": { "total": { "type": "number" } }, "required": ["total"],
             })),
             ..Agent::default()
         };
-        assert!(check(&agent, &json!({ "result": { "total": 7 } })).is_ok());
-        let refusal = check(&agent, &json!({ "result": { "total": "7" } })).unwrap_err();
-        assert!(refusal.to_string().contains("at '/total'"), "{refusal}");
-        assert!(check(&agent, &json!({})).is_err());
-        assert!(check(&Agent::default(), &json!({ "result": [1] })).is_ok());
-        assert!(check(&agent, &json!({ "result": { "total": 7 }, "run_id": "x" })).is_err());
+        assert!(check(&agent, &json!({ "result": { "total": 7 } })).await.is_ok());
+        let refusal = check(&agent, &json!({ "result": { "total": "7" } }))
+            .await
+            .unwrap_err();
+        assert!(refusal.contains("at '/total'"), "{refusal}");
+        assert!(check(&agent, &json!({})).await.is_err());
+        assert!(check(&Agent::default(), &json!({ "result": [1] })).await.is_ok());
+        assert!(
+            check(&agent, &json!({ "result": { "total": 7 }, "run_id": "x" }))
+                .await
+                .is_err()
+        );
+    }
+
+    /// Its engine goes back and forth, for as long as the result is ambiguous.
+    #[tokio::test]
+    async fn a_schema_with_a_pattern_of_another_engine_is_refused() {
+        let agent = Agent {
+            output_schema: Some(
+                json!({ "type": "object", "additionalProperties": { "pattern": "^(?=a)(a|a)*$" } }),
+            ),
+            ..Agent::default()
+        };
+        let result = json!({ "result": { "text": "a".repeat(30) + "b" } });
+        let refusal = check(&agent, &result).await.unwrap_err();
+        assert!(refusal.contains("JSON Schema is not valid"), "{refusal}");
     }
 }
