@@ -24,6 +24,7 @@ mod pages;
 mod patterns;
 mod permits;
 mod private_runs;
+mod roles;
 mod sockets;
 mod sql;
 mod templates;

@@ -36,6 +36,7 @@ pub struct CreateSubscription {
     #[serde(default, deserialize_with = "strict::name")]
     pub priority: Priority,
     /// Role of the service identity that a delivery runs with; never that of the caller who caused the event.
+    /// The caller needs each of its permissions.
     #[serde(deserialize_with = "strict::name")]
     pub run_as_role: RunAsRole,
     /// Conditions that an event must meet to be delivered.
@@ -45,7 +46,8 @@ pub struct CreateSubscription {
     #[serde(deserialize_with = "strict::json_object")]
     #[schemars(with = "Target")]
     pub target: Map<String, Value>,
-    /// Id of the system subscription that this one replaces for as long as it exists, enabled or not.
+    /// Id of the system subscription that this one replaces for as long as it exists, enabled or not; a
+    /// protected one only while this one is enabled.
     pub overrides_system_subscription_id: Option<String>,
 }
 
@@ -71,6 +73,11 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
         .with(created)
         .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or one of those of `run_as_role`.",
+            "The role 'automation' is for callers who have its permissions themselves; this needs also content:write.",
+        ))
+        .with(problem(
             ErrorKind::Conflict,
             "Another subscription replaces the same system subscription, or the project has 10,000 subscriptions.",
             "The system subscription is replaced already; change or delete the subscription that replaces it.",
@@ -83,6 +90,7 @@ async fn handler(
     Json(mut body): Json<CreateSubscription>,
 ) -> Result<Reply<SubscriptionWithSecret>> {
     let tenant = call.tenant()?;
+    call.principal.require_role(body.run_as_role)?;
     let author = call.principal.reference();
     without_read_only(&mut body.target);
     let mut subscription = StoredSubscription {

@@ -14,6 +14,7 @@ use events::subscription::{
     PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, StoredSubscription, Target,
 };
 use events::target::MAX_ITERATIONS;
+use platform::auth::Principal;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
@@ -129,7 +130,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Changes the given fields; a field that is left out keeps its value. `filter` and `target` are replaced whole. The change \
              counts from the next attempt of deliveries that are under way. A new signing secret is in this answer alone; the old one \
-             signs beside it for 24 hours, unless `target.rotate_immediately` is true.\n\n\
+             signs beside it for 24 hours, unless `target.rotate_immediately` is true. A change of `filter`, `target`, `enabled` or \
+             `run_as_role` needs the permissions of the role before and after it.\n\n\
              Side effects: an audit record of the action `update`.",
         )
         .response_with::<200, axum::Json<SubscriptionWithSecret>, _>(|response| {
@@ -139,7 +141,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
         .with(problem(
             ErrorKind::Forbidden,
-            "The caller lacks the permission, or the subscription is protected.",
+            "The caller lacks the permission or one of those of `run_as_role`, or the subscription is protected.",
             "This needs the permission workflow:admin.",
         ))
 }
@@ -158,16 +160,17 @@ async fn handler(
         if_match(&headers, &record.revision.to_string())?;
         let mut subscription = StoredSubscription::from_record(&record)?;
         subscription.check_unprotected()?;
-        let before = subscription.target.clone();
+        let before = subscription.clone();
         let rotation = body.apply(&mut subscription)?;
+        check_role(&call.principal, &before, &subscription, rotation)?;
         subscription.updated_at = call.now.max(subscription.updated_at);
         subscription.updated_by = call.principal.reference();
         check(&app, &subscription).await?;
         // A subscription whose workflow type or process no longer exists can still be renamed or disabled.
-        if subscription.target.endpoint() != before.endpoint() {
+        if subscription.target.endpoint() != before.target.endpoint() {
             subscription.target.check_endpoint(&app.workflow_types)?;
         }
-        if subscription.target != before {
+        if subscription.target != before.target {
             subscription.settle_process(&tenant, &app.processes).await?;
         }
         let secret = settle_secret(&app, &tenant, &mut subscription, rotation, call.now).await?;
@@ -178,6 +181,26 @@ async fn handler(
         }
         races.lost().await?;
     }
+}
+
+/// Refuses with 403 a change of what is done with a role, unless the caller has its permissions. The role
+/// before counts as well, because deliveries that are under way have it and read the subscription again.
+fn check_role(
+    principal: &Principal,
+    before: &StoredSubscription,
+    after: &StoredSubscription,
+    rotation: Rotation,
+) -> Result<()> {
+    let is_same = before.run_as_role == after.run_as_role
+        && before.filter == after.filter
+        && before.target == after.target
+        && before.enabled == after.enabled
+        && !rotation.wanted;
+    if is_same {
+        return Ok(());
+    }
+    principal.require_role(before.run_as_role)?;
+    principal.require_role(after.run_as_role)
 }
 
 impl UpdateSubscription {

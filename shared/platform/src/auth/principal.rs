@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::auth::permission::{Permission, Role};
+use crate::auth::run_as_role::RunAsRole;
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::tenant::Tenant;
@@ -105,5 +106,78 @@ impl Principal {
             "This needs the permission {}.",
             names.join(" or ")
         )))
+    }
+
+    /// 403 unless the principal has every permission of the role that it lets runs work with: who may choose a
+    /// role, or what is done with it, would else have the role's permissions.
+    pub fn require_role(&self, role: RunAsRole) -> Result<()> {
+        let needed = role.role().permissions().iter();
+        let missing: Vec<_> = needed
+            .filter(|permission| !self.permissions.contains(permission))
+            .map(|permission| permission.as_str())
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::forbidden(format!(
+            "The role '{role}' is for callers who have its permissions themselves; this needs also {}.",
+            missing.join(", ")
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn principal(roles: &[&str], permissions: &[&str]) -> Principal {
+        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        Principal {
+            permissions: Principal::expand(&owned(roles), &owned(permissions)),
+            ..Principal::system(&Tenant::new("acme", "demo").unwrap())
+        }
+    }
+
+    #[test]
+    fn role_with_a_permission_that_its_chooser_lacks_is_refused_by_name() {
+        for (roles, permissions, role, missing) in [
+            (&["developer"][..], &[][..], RunAsRole::Automation, None),
+            (&["automation"], &["workflow:admin"], RunAsRole::Automation, None),
+            (&["executor"], &[], RunAsRole::Reader, None),
+            (
+                &[],
+                &["workflow:admin"],
+                RunAsRole::Reader,
+                Some("interaction:read, content:read, workflow:read"),
+            ),
+            (
+                &["executor"],
+                &["workflow:admin"],
+                RunAsRole::Automation,
+                Some("interaction:write, content:write"),
+            ),
+            (
+                &["reader"],
+                &["workflow:admin", "interaction:write", "content:write"],
+                RunAsRole::Automation,
+                Some("workflow:run"),
+            ),
+            (
+                &["unknown"],
+                &["project:admin", "account:admin"],
+                RunAsRole::Executor,
+                Some("workflow:run"),
+            ),
+        ] {
+            let checked = principal(roles, permissions).require_role(role);
+            match (missing, checked) {
+                (None, Ok(())) => {}
+                (Some(missing), Err(error)) => {
+                    assert_eq!(error.status(), 403);
+                    assert!(error.message().contains(missing), "{}", error.message());
+                }
+                (missing, checked) => panic!("{roles:?} {permissions:?} {role}: {missing:?} {checked:?}"),
+            }
+        }
     }
 }
