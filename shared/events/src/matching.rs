@@ -4,7 +4,7 @@
 //! category, action and resource type leaves few candidates, so that the cost of a match depends on the
 //! candidates and not on the number of subscriptions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -87,9 +87,17 @@ impl SubscriptionSet {
             Some((Arc::new(read.ok()?), record.revision))
         };
         let subscriptions: Vec<_> = records.iter().filter_map(read).collect();
-        let replaced: Vec<_> = subscriptions
-            .iter()
-            .filter_map(|(subscription, _)| subscription.overrides_system_subscription_id.clone())
+        let overriding = || {
+            subscriptions.iter().filter_map(|(own, _)| {
+                let system = own.overrides_system_subscription_id.clone()?;
+                Some((system, own))
+            })
+        };
+        let replaced: HashSet<String> = overriding().map(|(system, _)| system).collect();
+        // No project silences a protected one: only a subscription that takes events replaces it.
+        let replaced_protected: HashSet<String> = overriding()
+            .filter(|(_, own)| takes_events(own))
+            .map(|(system, _)| system)
             .collect();
         let mut set = Self {
             change_id,
@@ -100,7 +108,12 @@ impl SubscriptionSet {
         for (subscription, revision) in subscriptions {
             if !subscription.enabled {
                 set.idle.push((subscription, "it is disabled"));
-            } else if subscription.is_system && replaced.contains(&subscription.id) {
+            } else if subscription.is_system
+                && match subscription.protected {
+                    true => replaced_protected.contains(&subscription.id),
+                    false => replaced.contains(&subscription.id),
+                }
+            {
                 set.idle
                     .push((subscription, "another subscription takes its place"));
             } else {
@@ -267,6 +280,12 @@ fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str
     }
 }
 
+/// Returns whether a subscription takes events: it is enabled, and its condition can be read.
+fn takes_events(subscription: &StoredSubscription) -> bool {
+    let condition = subscription.filter.condition.as_ref();
+    subscription.enabled && condition.is_none_or(|condition| Condition::compile(condition).is_ok())
+}
+
 /// Returns the index keys of a filter.
 fn places(filter: &Filter) -> Vec<String> {
     let categories = filter.categories();
@@ -340,5 +359,55 @@ impl SubscriptionSets {
         Err(Error::unavailable(
             "the subscriptions of a project change all the time",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(id: &str, parts: &Value) -> SubscriptionRecord {
+        let mut document = json!({
+            "id": id, "name": "s", "scope": "project", "enabled": true, "priority": "normal", "run_as_role": "reader",
+            "filter": {}, "target": { "type": "workflow", "endpoint": "w" }, "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z", "created_by": "u", "updated_by": "u",
+        });
+        for (name, value) in parts.as_object().unwrap() {
+            document[name] = value.clone();
+        }
+        SubscriptionRecord {
+            id: id.to_owned(),
+            revision: 1,
+            document: document.to_string(),
+        }
+    }
+
+    #[test]
+    fn override_that_takes_no_events_silences_no_protected_subscription() {
+        let unreadable = json!({ "filter": { "condition": { "no_such_operator": [] } } });
+        for (protected, own, expected) in [
+            (false, json!({}), "own"),
+            (false, json!({ "enabled": false }), ""),
+            (false, unreadable.clone(), ""),
+            (true, json!({}), "own"),
+            (true, json!({ "enabled": false }), "system"),
+            (true, unreadable, "system"),
+        ] {
+            let mut own = own;
+            own["overrides_system_subscription_id"] = json!("system");
+            let records = [
+                record("own", &own),
+                record("system", &json!({ "is_system": true, "protected": protected })),
+            ];
+            let set = SubscriptionSet::compile(&records, None);
+            let taking: Vec<_> = set
+                .entries
+                .iter()
+                .map(|entry| entry.subscription.id.as_str())
+                .collect();
+            assert_eq!(taking.join(" "), expected, "{protected} {own}");
+        }
     }
 }
