@@ -25,6 +25,7 @@ mod patterns;
 mod permits;
 mod private_runs;
 mod roles;
+mod secrets;
 mod sockets;
 mod sql;
 mod templates;

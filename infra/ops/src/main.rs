@@ -19,6 +19,7 @@ mod prompt;
 mod receiver;
 mod restore;
 mod run;
+mod secret;
 mod store;
 mod subscription;
 mod target;
@@ -56,7 +57,8 @@ const EXAMPLES: &str = r#"Examples:
   ops prompt publish <id>                       publish the current version of a prompt template
   ops interaction load interactions.json        load prompts with a model, for conditions and agents
   ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
-  ops process secret set shop --value-file f    a secret that processes name; the value never stands on the command line
+  ops secret set shop --value-file f --for shop/order --host api.shop.example
+                                                a secret that a process sends to a host; its value is never an argument
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
   ops artifact list uploads/                    the files that were uploaded, each to remove with 'artifact remove'
   ops project shards 4                          spread a project's listings over more partitions of DynamoDB
@@ -96,9 +98,12 @@ enum Command {
     /// Interactions.
     #[command(subcommand)]
     Interaction(interaction::InteractionCommand),
-    /// Stored processes, and their secrets.
+    /// Stored processes.
     #[command(subcommand)]
     Process(process::ProcessCommand),
+    /// Secrets that processes and MCP servers use.
+    #[command(subcommand)]
+    Secret(secret::SecretCommand),
     /// Settings of a project.
     #[command(subcommand)]
     Project(project::ProjectCommand),
@@ -185,6 +190,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Process(command) => process::run(command, &target.open().await?, output).await?,
+        Command::Secret(command) => secret::run(command, &target.open().await?, output).await?,
         Command::Project(command) => project::run(command, &target.open().await?, output).await?,
         Command::Audit(command) => return audit::run(command, target, output).await,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,

@@ -1,9 +1,10 @@
 //! `ops project`: changes settings of a project.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use platform::Result;
 use platform::records::audit::AuditAction;
 use platform::records::listing_shards::{ListingShards, ShardChange};
+use platform::records::processes::Processes;
 use serde_json::json;
 
 use crate::output::Output;
@@ -20,10 +21,50 @@ pub enum ProjectCommand {
         /// From 1 to 64. Without it, nothing is changed.
         shards: Option<u16>,
     },
+    /// Lets the definitions that callers write into subscriptions name secrets, or shows whether they may.
+    ///
+    /// Such a definition then counts as the process that its document names, so each caller with the
+    /// permission workflow:admin can send a secret to the hosts that it is bound to, with any content. A change
+    /// applies to the next call of a run.
+    InlineSecrets {
+        /// Without it, nothing is changed. Default of a project: refuse.
+        choice: Option<InlineChoice>,
+    },
+}
+
+/// Whether inline definitions may name secrets.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InlineChoice {
+    Allow,
+    Refuse,
 }
 
 pub async fn run(command: ProjectCommand, target: &Target, output: Output) -> Result<()> {
-    let ProjectCommand::Shards { shards } = command;
+    match command {
+        ProjectCommand::Shards { shards } => change_shards(shards, target, output).await,
+        ProjectCommand::InlineSecrets { choice } => change_inline_secrets(choice, target, output).await,
+    }
+}
+
+async fn change_inline_secrets(choice: Option<InlineChoice>, target: &Target, output: Output) -> Result<()> {
+    let processes = Processes::new(target.records.clone());
+    let tenant = &target.tenant;
+    if let Some(choice) = choice {
+        let is_allowed = choice == InlineChoice::Allow;
+        processes.allow_inline_secrets(tenant, is_allowed).await?;
+        target
+            .audit(AuditAction::Update, "project", tenant.project())
+            .await?;
+    }
+    let is_allowed = processes.allows_inline_secrets(tenant).await?;
+    let line = match is_allowed {
+        true => "Inline definitions may name secrets.",
+        false => "Inline definitions may name no secrets.",
+    };
+    output.print(&json!({ "inline_secrets": is_allowed }), line)
+}
+
+async fn change_shards(shards: Option<u16>, target: &Target, output: Output) -> Result<()> {
     let runs = ListingShards::new(target.runs.clone());
     let events = ListingShards::new(target.events.clone());
     if let Some(shards) = shards {

@@ -8,10 +8,13 @@ pub mod batch_agent;
 pub mod delivery;
 pub mod document_processed;
 pub mod evaluation;
+mod hosts;
 pub mod interactions;
 pub mod model_usage;
 pub mod process;
+mod redaction;
 pub mod redelivery;
+pub mod secrets;
 pub mod webhook_delivery;
 
 use std::sync::Arc;
@@ -25,6 +28,7 @@ use platform::bus::Bus;
 use platform::records::Table;
 use platform::records::process_secrets::ProcessSecrets;
 use process::{Evaluator, ProcessServices};
+use secrets::{SealedSecrets, Secrets};
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
@@ -51,7 +55,7 @@ pub struct Services {
     pub model_usage: ModelUsage,
     pub documents: DocumentEvents,
     pub processes: ProcessServices,
-    pub secrets: ProcessSecrets,
+    pub secrets: Arc<dyn Secrets>,
 }
 
 impl Services {
@@ -66,10 +70,15 @@ impl Services {
     ) -> Self {
         let publisher = Publisher::new(webhooks.events.clone(), webhooks.objects.clone(), bus);
         let documents = DocumentEvents::new(publisher.clone(), webhooks.clock.clone());
-        Self {
-            processes: ProcessServices::new(&records, &webhooks, publisher.clone(), evaluator),
-            documents,
+        let secrets: Arc<dyn Secrets> = Arc::new(SealedSecrets {
             secrets: ProcessSecrets::new(records.clone()),
+            sealer: Arc::clone(&webhooks.sealer),
+        });
+        let shared = Arc::clone(&secrets);
+        Self {
+            processes: ProcessServices::new(&records, &webhooks, publisher.clone(), shared, evaluator),
+            documents,
+            secrets,
             interactions: InteractionResolver::new(records),
             model,
             model_usage: ModelUsage::new(publisher, provider, webhooks.clock.clone()),

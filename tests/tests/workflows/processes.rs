@@ -62,20 +62,22 @@ async fn an_event_starts_a_process_that_calls_a_service_with_a_secret() {
     let Some(events) = Events::start().await else {
         return;
     };
-    let file = events.folder().join("key");
-    std::fs::write(&file, "hush-hush").unwrap();
-    events
-        .scope
-        .ops(&[
-            "process",
-            "secret",
-            "set",
-            "key",
-            "--text",
-            "--value-file",
-            &file.to_string_lossy(),
-        ])
-        .expect_success();
+    let file = |name: &str, text: &str| {
+        let file = events.folder().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_string_lossy().into_owned()
+    };
+    let host = events.receiver.origin.trim_start_matches("http://");
+    let set = [
+        "secret",
+        "set",
+        "key",
+        "--text",
+        "--value-file",
+        &file("key", "hush-hush"),
+    ];
+    let bound = ["--for", "shop/order", "--host", host];
+    events.scope.ops(&[&set[..], &bound].concat()).expect_success();
     let url = events.webhook_body("/process")["target"]["url"].clone();
     let call = json!({
         "method": "post", "endpoint": { "uri": url, "authentication": { "bearer": { "use": "key" } } },
@@ -87,7 +89,9 @@ async fn an_event_starts_a_process_that_calls_a_service_with_a_secret() {
         { "done": { "set": { "status": "${ .status }", "who": "${ $context.delivery.id }" } } },
     ]);
     let definition = definition("order", json!({ "use": { "secrets": ["key"] }, "do": tasks }));
-    let target = json!({ "definition": definition, "data": { "gift": true } });
+    let load = ["process", "load", &file("order.json", &definition.to_string())];
+    events.scope.ops(&load).expect_success();
+    let target = json!({ "process_ref": "shop/order", "data": { "gift": true } });
     let run = started(&events, target, &json!({ "id": "A-1", "total": 12 })).await;
     let detail = ended(&events, &run).await;
     assert_eq!(detail["status"], "COMPLETED", "{detail}");

@@ -11,6 +11,7 @@ mod logs;
 mod processes;
 mod prompts;
 mod runs;
+mod secrets;
 mod stores;
 
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     imports::unfinished_ones_have_jobs(&records, &mut findings);
     processes::texts_are_there(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
+    secrets::secrets_are_bound(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs =
         runs::histories_are_whole(&of_runs, &target.objects, target.clock.now(), &mut findings).await?;

@@ -1,7 +1,6 @@
-//! `ops process`: manages stored processes, which subscriptions and other processes name, and their secrets.
+//! `ops process`: manages stored processes, which subscriptions and other processes name.
 
 mod load;
-mod secret;
 
 use std::path::PathBuf;
 
@@ -39,9 +38,6 @@ pub enum ProcessCommand {
         /// namespace/name@version for one version, or namespace/name for all.
         process: String,
     },
-    /// Secrets of processes: JSON values that definitions name in 'use.secrets'.
-    #[command(subcommand)]
-    Secret(secret::SecretCommand),
 }
 
 const LOAD_EXAMPLES: &str = r"Examples:
@@ -55,7 +51,6 @@ pub async fn run(command: ProcessCommand, target: &Target, output: Output) -> Re
         ProcessCommand::List => list(&processes, target, output).await,
         ProcessCommand::Show { process } => show(&processes, &process, target, output).await,
         ProcessCommand::Remove { process } => remove(&processes, &process, target, output).await,
-        ProcessCommand::Secret(command) => secret::run(command, target, output).await,
     }
 }
 

@@ -82,7 +82,8 @@ impl ProcessTarget {
     }
 
     /// Stores the text of an inline definition and returns its digest; None where the target names a stored
-    /// process. Fails with 400 for a definition with faults, and for a process that does not exist.
+    /// process. Fails with 400 for a definition with faults, for one that names secrets where the project
+    /// does not allow that, and for a process that does not exist.
     pub(crate) async fn settle(&self, tenant: &Tenant, processes: &Processes) -> Result<Option<String>> {
         if let Some(reference) = &self.process_ref {
             let reference = ProcessRef::parse("target.process_ref", reference)?;
@@ -97,10 +98,17 @@ impl ProcessTarget {
         let checked = text.clone();
         // A check takes up to some hundred milliseconds.
         let checked = tokio::task::spawn_blocking(move || process::check(&checked));
-        match checked.await.map_err(Error::internal)? {
-            Ok(_) => processes.insert_text(tenant, None, &text).await.map(Some),
-            Err(faults) => Err(refused(faults)),
+        let definition = checked.await.map_err(Error::internal)?.map_err(refused)?;
+        if let Some(secret) = definition.secrets.first()
+            && !processes.allows_inline_secrets(tenant).await?
+        {
+            return Err(Error::invalid(format!(
+                "The field 'target.definition' names the secret '{secret}', which only a stored process may: have the operator store \
+                 it ('ops process load') and name it in 'target.process_ref', or allow secrets in inline definitions of the project \
+                 ('ops project inline-secrets allow')."
+            )));
         }
+        processes.insert_text(tenant, None, &text).await.map(Some)
     }
 }
 

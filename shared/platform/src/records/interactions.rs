@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use definition::{Interaction, InteractionVersion, McpServer, PromptUse};
+pub(crate) use definition::{is_host, is_tool_name};
 
 use crate::error::{Error, Result};
 use crate::records::{Condition, Key, Query, Table, Written, json_text, keys};

@@ -41,7 +41,8 @@
 //! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
 //! | a process by name and version; the processes of a project | records | `A#P#processes` | `<namespace>/<name>@<version>` |
 //! | the text of a definition of a process | records | `A#P#process-definition#<SHA-256>` | `text` |
-//! | a secret of processes; all of them | records | `A#P#process-secrets` | `<name>` |
+//! | a secret of processes or MCP servers; all of them | records | `A#P#process-secrets` | `<name>` |
+//! | whether inline definitions of a project may name secrets | records | `A#P#process-settings` | `inline` |
 //! | a run that waits for events; all of them | records | `A#P#listeners` | `<run id>#<listener id>` |
 //! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
 //! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
@@ -331,6 +332,10 @@ pub(crate) fn process_secrets(tenant: &Tenant) -> String {
 
 pub(crate) fn process_secret(tenant: &Tenant, name: &str) -> Key {
     Key::new(process_secrets(tenant), name)
+}
+
+pub(crate) fn inline_processes(tenant: &Tenant) -> Key {
+    Key::new(pk(tenant, "process-settings"), "inline")
 }
 
 pub(crate) fn listeners(tenant: &Tenant) -> String {

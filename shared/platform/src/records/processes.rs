@@ -100,6 +100,13 @@ fn is_label(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
+/// What a project allows inline definitions of subscriptions.
+#[derive(Default, Serialize, Deserialize)]
+struct InlineSettings {
+    /// Whether they may name secrets.
+    secrets: bool,
+}
+
 #[derive(Serialize, Deserialize)]
 struct TextRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,6 +235,23 @@ impl Processes {
             (process.namespace.clone(), process.name.clone(), version)
         });
         Ok(found)
+    }
+
+    /// Returns whether inline definitions of the project may name secrets; by default they may not.
+    pub async fn allows_inline_secrets(&self, tenant: &Tenant) -> Result<bool> {
+        let settings = self.table.find(&keys::inline_processes(tenant)).await?;
+        Ok(settings.is_some_and(|settings: InlineSettings| settings.secrets))
+    }
+
+    /// Lets inline definitions of the project name secrets, or ends that.
+    pub async fn allow_inline_secrets(&self, tenant: &Tenant, secrets: bool) -> Result<()> {
+        let settings = InlineSettings { secrets };
+        let transaction = self.table.transaction();
+        let replaced = transaction.replace(&keys::inline_processes(tenant), &settings)?;
+        match replaced.commit().await? {
+            Written::Done => Ok(()),
+            _ => Err(busy()),
+        }
     }
 
     /// Removes one version of a name or all of them, and returns those removed. 404 if there are none.

@@ -113,7 +113,7 @@ impl Evaluator {
     }
 
     /// Returns the result of each expression, or the first failure, with one round trip. An error is a 503:
-    /// no child is available for the account.
+    /// no child is available for the account. An expression that reads secrets is evaluated alone.
     pub async fn evaluate(
         &self,
         account: &str,
@@ -122,6 +122,16 @@ impl Evaluator {
     ) -> Result<Result<Vec<Data>, ExpressionFailure>> {
         if expressions.is_empty() {
             return Ok(Ok(Vec::new()));
+        }
+        // The others would be handed the secrets as well.
+        if expressions.len() > 1
+            && expressions
+                .iter()
+                .any(|expression| !expression.secrets().is_empty())
+        {
+            return Err(platform::Error::internal(
+                "an expression that reads secrets is evaluated together with others",
+            ));
         }
         let first = shortened(expressions.first().map_or("", |expression| expression.source()));
         let secrets = own_secrets(expressions, scope);

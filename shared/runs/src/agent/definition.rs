@@ -1,13 +1,8 @@
 //! Defines an agent: its prompts, its model, its tools and its limits.
 
-use std::sync::Arc;
-
 use models::Message;
-use platform::config::Secret;
 use platform::queue::BoxFuture;
 use platform::records::interactions::McpServer;
-use platform::records::process_secrets::ProcessSecrets;
-use platform::sealing::Sealer;
 use platform::{Result, Tenant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -66,23 +61,6 @@ pub trait Agents: Send + Sync {
         reference: &'a str,
         data: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<Agent>>;
-}
-
-pub trait Secrets: Send + Sync {
-    /// Returns the secret of a project; None where it does not exist.
-    fn open<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>>>;
-}
-
-/// The secrets that the operator sets with `ops process secret set`.
-pub struct SealedSecrets {
-    pub secrets: ProcessSecrets,
-    pub sealer: Arc<dyn Sealer>,
-}
-
-impl Secrets for SealedSecrets {
-    fn open<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>>> {
-        Box::pin(self.secrets.open(self.sealer.as_ref(), tenant, name))
-    }
 }
 
 /// Finds the interactions of a project and the built-in ones.

@@ -30,8 +30,9 @@ use serde_json::Value;
 use workflow::{Registry, WorkflowType};
 
 use crate::model_usage::ModelUsage;
+use crate::secrets::Secrets;
 
-pub use definition::{Agent, Agents, SealedSecrets, Secrets};
+pub use definition::{Agent, Agents};
 pub use input::{ConversationInput, about};
 pub use model_turn::MODEL_TURN;
 pub use prepare::PREPARE;
@@ -68,10 +69,7 @@ impl Services {
             model: Arc::clone(&services.model),
             agents: Arc::new(services.interactions.clone()),
             outbound: services.webhooks.outbound.clone(),
-            secrets: Arc::new(SealedSecrets {
-                secrets: services.secrets.clone(),
-                sealer: Arc::clone(&services.webhooks.sealer),
-            }),
+            secrets: Arc::clone(&services.secrets),
             evaluator: services.processes.evaluator.clone(),
             usage: Some(services.model_usage.clone()),
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use lru::LruCache;
 use parking_lot::Mutex;
+use platform::{Error, Tenant};
 use process::Definition;
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Failure};
@@ -29,6 +30,30 @@ pub struct Loaded {
     /// Text of the definition; None where it is not stored.
     pub text: Option<String>,
     pub account: String,
+    /// None for a definition that names no secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+/// Who wrote a definition, which decides about the secrets that it names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// `namespace/name` in its document.
+    pub process: String,
+    /// Whether the operator stored the text under this name, when the run began. Else a caller wrote it into a
+    /// subscription, with any name.
+    pub is_stored: bool,
+}
+
+impl Origin {
+    /// Returns the origin of a definition that is not known to be stored; None where it names no secrets.
+    pub fn inline(definition: &Definition) -> Option<Self> {
+        let document = &definition.document;
+        (!definition.secrets.is_empty()).then(|| Self {
+            process: format!("{}/{}", document.namespace, document.name),
+            is_stored: false,
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,10 +69,44 @@ pub(super) async fn load(
     context: ActivityContext,
     digest: String,
 ) -> Result<Loaded, Failure> {
+    let tenant = &context.tenant;
+    let text = services.definitions.find(tenant, &digest).await?;
+    let origin = match &text {
+        Some(text) => origin(&services, tenant, &digest, text).await?,
+        None => None,
+    };
     Ok(Loaded {
-        text: services.definitions.find(&context.tenant, &digest).await?,
-        account: context.tenant.account().to_owned(),
+        text,
+        account: tenant.account().to_owned(),
+        origin,
     })
+}
+
+async fn origin(
+    services: &ProcessServices,
+    tenant: &Tenant,
+    digest: &str,
+    text: &str,
+) -> Result<Option<Origin>, Failure> {
+    let (own_digest, own_text) = (digest.to_owned(), text.to_owned());
+    // A check takes up to some hundred milliseconds.
+    let compiled = tokio::task::spawn_blocking(move || compiled(&own_digest, &own_text));
+    // The turn reports the faults of a definition.
+    let Ok(definition) = compiled.await.map_err(Error::internal)? else {
+        return Ok(None);
+    };
+    let Some(origin) = Origin::inline(&definition) else {
+        return Ok(None);
+    };
+    let document = &definition.document;
+    let stored = services
+        .definitions
+        .digest_of(tenant, &document.namespace, &document.name, &document.version)
+        .await?;
+    Ok(Some(Origin {
+        is_stored: stored.as_deref() == Some(digest),
+        ..origin
+    }))
 }
 
 pub(super) async fn find(

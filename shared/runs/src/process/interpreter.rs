@@ -14,6 +14,7 @@ use process::flow::{self, Kind, Next, ProcessError, Stage};
 use workflow::Context;
 use workflow::future::{Either, select};
 
+use super::definitions::Origin;
 use super::evaluation::Evaluations;
 use super::event::event_of;
 use super::fault::Fault;
@@ -29,6 +30,8 @@ pub const MAX_EXECUTED: u32 = 10_000;
 pub(super) struct Process {
     pub context: Context,
     pub definition: Arc<Definition>,
+    /// None for a definition that names no secrets.
+    pub origin: Option<Origin>,
     /// The input before `input.from`.
     pub input: Data,
     /// Whether tasks that act outside wait for an approval.
@@ -87,7 +90,7 @@ pub(super) type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> +
 impl Process {
     pub fn new(
         context: &Context,
-        definition: Arc<Definition>,
+        (definition, origin): (Arc<Definition>, Option<Origin>),
         input: Data,
         is_supervised: bool,
         evaluations: Evaluations,
@@ -96,6 +99,7 @@ impl Process {
         Self {
             context: context.clone(),
             definition,
+            origin,
             input,
             is_supervised,
             evaluations,

@@ -29,7 +29,7 @@ use workflow::{ActivityType, Context, Failure, Registry, RetryPolicy, WorkflowTy
 use self::call::Called;
 use self::call::http::HttpInput;
 use self::call::openapi::OpenApiInput;
-use self::definitions::{FIND, LOAD};
+use self::definitions::{FIND, LOAD, Origin};
 use self::evaluation::Evaluations;
 use self::event::EMIT;
 use self::fault::Fault;
@@ -44,7 +44,7 @@ pub use event::Emitted;
 pub use interpreter::MAX_EXECUTED;
 pub use listening::Wanted;
 pub use program::Program;
-pub use services::{Definitions, ProcessServices, Secrets};
+pub use services::{Definitions, ProcessServices};
 
 /// Input and result are any JSON; numbers keep all their digits.
 pub const WORKFLOW_TYPE: WorkflowType<Box<RawValue>, Box<RawValue>> = WorkflowType::new("Process")
@@ -133,9 +133,11 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
     })?;
     let definition = definitions::compiled(&program.digest, &text)
         .map_err(|message| wrong(Kind::Configuration, message))?;
+    // A run of an older version does not know where its definition is from.
+    let origin = loaded.origin.or_else(|| Origin::inline(&definition));
     let process = Process::new(
         context,
-        definition,
+        (definition, origin),
         input,
         program.is_supervised,
         Evaluations::new(expressions, loaded.account),

@@ -1,6 +1,5 @@
 //! Defines the platform services that the activities of processes use.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use events::publish::Publisher;
@@ -9,13 +8,11 @@ use platform::outbound::Outbound;
 use platform::queue::BoxFuture;
 use platform::records::Table;
 use platform::records::listeners::{Listeners, Listening};
-use platform::records::process_secrets::ProcessSecrets;
 use platform::records::processes::{ProcessRef, Processes};
-use platform::sealing::Sealer;
-use platform::{Clock, Error, Result, Tenant};
-use process::Data;
+use platform::{Clock, Result, Tenant};
 use process::expression::Evaluator;
 
+use crate::secrets::Secrets;
 use crate::webhook_delivery::Webhooks;
 
 /// Version that stands for the highest version of a named process.
@@ -33,11 +30,9 @@ pub trait Definitions: Send + Sync {
         name: &'a str,
         version: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>>>;
-}
 
-pub trait Secrets: Send + Sync {
-    /// Returns a secret; None where the project has none of this name.
-    fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Data>>>;
+    /// Returns whether inline definitions of the project may name secrets.
+    fn allows_inline_secrets<'a>(&'a self, tenant: &'a Tenant) -> BoxFuture<'a, Result<bool>>;
 }
 
 #[derive(Clone)]
@@ -54,16 +49,19 @@ pub struct ProcessServices {
 
 impl ProcessServices {
     /// Uses the table of records, and shares some services with deliveries.
-    pub fn new(records: &Table, webhooks: &Webhooks, publisher: Publisher, evaluator: Evaluator) -> Self {
+    pub fn new(
+        records: &Table,
+        webhooks: &Webhooks,
+        publisher: Publisher,
+        secrets: Arc<dyn Secrets>,
+        evaluator: Evaluator,
+    ) -> Self {
         Self {
             definitions: Arc::new(Stored {
                 processes: Processes::new(records.clone()),
                 objects: webhooks.objects.clone(),
             }),
-            secrets: Arc::new(Sealed {
-                secrets: ProcessSecrets::new(records.clone()),
-                sealer: Arc::clone(&webhooks.sealer),
-            }),
+            secrets,
             listening: Arc::new(Listeners::new(records.clone())),
             evaluator,
             outbound: webhooks.outbound.clone(),
@@ -100,30 +98,8 @@ impl Definitions for Stored {
             Ok(found.map(|process| process.digest))
         })
     }
-}
 
-/// Secrets in the records, sealed.
-struct Sealed {
-    secrets: ProcessSecrets,
-    sealer: Arc<dyn Sealer>,
-}
-
-impl Secrets for Sealed {
-    fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Data>>> {
-        Box::pin(async move {
-            let found = self.secrets.open(self.sealer.as_ref(), tenant, name).await?;
-            let found = found.map(|secret| Data::parse(secret.expose()));
-            // The error of the parser could quote the secret.
-            found
-                .transpose()
-                .map_err(|_| Error::internal("a secret of a process is not JSON"))
-        })
-    }
-}
-
-/// Secrets of one project, given by value.
-impl Secrets for BTreeMap<String, Data> {
-    fn find<'a>(&'a self, _: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Data>>> {
-        Box::pin(async move { Ok(self.get(name).cloned()) })
+    fn allows_inline_secrets<'a>(&'a self, tenant: &'a Tenant) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.processes.allows_inline_secrets(tenant))
     }
 }

@@ -38,6 +38,7 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Jso
                 "inputSchema": { "type": "object", "description": authorization },
             },
             { "name": "bad name", "inputSchema": { "type": "object" } },
+            { "name": "bad-hunter2-key", "inputSchema": { "type": "object" } },
         ] }),
         "tools/call" => match request["params"]["arguments"]["q"].as_str() {
             Some("echo") => text(format!("You sent {authorization}"), false),
@@ -52,7 +53,11 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Jso
                 )
                     .into_response();
             }
-            Some("broken") => return (StatusCode::INTERNAL_SERVER_ERROR, "hunter2-key").into_response(),
+            Some("broken") => {
+                // The part that a message quotes ends within the secret.
+                let text = format!("{}hunter2-key", " ".repeat(1_995));
+                return (StatusCode::INTERNAL_SERVER_ERROR, text).into_response();
+            }
             Some("away") => {
                 return (StatusCode::FOUND, [("location", "http://169.254.169.254/")]).into_response();
             }
@@ -204,6 +209,7 @@ fn an_unreachable_server_is_missing_and_the_run_continues() {
     for (url, why) in [
         ("http://169.254.169.254/mcp", "is not public"),
         ("http://127.0.0.1:1024/mcp", "MCP server failed"),
+        ("https://elsewhere.example/mcp", "is not for the host"),
     ] {
         let model = Scripted::new([Ok(calls(&[("docs__search", json!({}))])), Ok(says("Done."))]);
         let outcome = conversation(&model, with_server(url), &json!({ "interaction_ref": "i" }))

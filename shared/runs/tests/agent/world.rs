@@ -11,9 +11,11 @@ use models::{
 use platform::config::{AwsEnvironment, Secret};
 use platform::outbound::Outbound;
 use platform::queue::BoxFuture;
+use platform::records::process_secrets::Holder;
 use platform::{Result, Tenant};
 use process::expression::Evaluator;
-use runs::agent::{self, Agent, Agents, Secrets, Services};
+use runs::agent::{self, Agent, Agents, Services};
+use runs::secrets::{OpenSecret, Secrets, Withheld};
 use serde_json::{Map, Value, json};
 use workflow::Registry;
 use workflow::testing::TestRun;
@@ -97,12 +99,26 @@ impl Agents for Fixed {
     }
 }
 
-struct OneSecret;
+/// The secret `docs-key`, for the hosts of the agent's servers but for `elsewhere.example`.
+struct OneSecret {
+    hosts: Vec<String>,
+}
 
 impl Secrets for OneSecret {
-    fn open<'a>(&'a self, _: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>>> {
-        let secret = r#"{ "authorization": "Bearer hunter2-key" }"#;
-        Box::pin(async move { Ok((name == "docs-key").then(|| Secret::new(secret))) })
+    fn open<'a>(
+        &'a self,
+        _: &'a Tenant,
+        name: &'a str,
+        holder: Holder<'a>,
+    ) -> BoxFuture<'a, Result<std::result::Result<OpenSecret, Withheld>>> {
+        let is_for = holder == Holder::McpServer("docs") && name == "docs-key";
+        let secret = is_for.then(|| OpenSecret {
+            json: Secret::new(r#"{ "authorization": "Bearer hunter2-key" }"#),
+            hosts: self.hosts.clone(),
+        });
+        Box::pin(
+            async move { Ok(secret.ok_or_else(|| Withheld(format!("The secret '{name}' does not exist.")))) },
+        )
     }
 }
 
@@ -155,12 +171,19 @@ pub fn with_schema() -> Agent {
 }
 
 pub fn registry(model: &Arc<Scripted>, agent: Agent) -> Registry {
+    let urls = agent.mcp_servers.iter().map(|server| server.url.as_str());
+    let hosts = urls
+        .filter_map(|url| url.split('/').nth(2))
+        .filter(|host| *host != "elsewhere.example");
+    let secrets = OneSecret {
+        hosts: hosts.map(str::to_owned).collect(),
+    };
     let services = Services {
         evaluator: Evaluator::in_process(),
         model: model.clone(),
         agents: Arc::new(Fixed(agent)),
         outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
-        secrets: Arc::new(OneSecret),
+        secrets: Arc::new(secrets),
         usage: None,
     };
     agent::with_activities(agent::add(Registry::new()), &services)

@@ -4,7 +4,7 @@ use platform::outbound::Outbound;
 use serde_json::{Value, json};
 use workflow::status::RunStatus;
 
-use crate::service::{Service, registry, with_outbound};
+use crate::service::{Service, registry, with_outbound, with_secrets};
 use crate::world::{document, error, output, run_with, tasks};
 
 fn call(service: &Service, with: &str) -> String {
@@ -15,11 +15,11 @@ fn call(service: &Service, with: &str) -> String {
 }
 
 fn answered(service: &Service, with: &str, input: Value) -> Value {
-    output(run_with(&registry(json!({})), &call(service, with), &input))
+    output(run_with(&registry(), &call(service, with), &input))
 }
 
 fn refused(service: &Service, with: &str, input: Value) -> Value {
-    error(run_with(&registry(json!({})), &call(service, with), &input))
+    error(run_with(&registry(), &call(service, with), &input))
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_output_is_as_much_of_the_answer_as_asked_for() {
     assert_eq!(response["content"]["uri"], "/json");
     assert_eq!(response["request"]["method"], "GET");
     let run = run_with(
-        &registry(json!({})),
+        &registry(),
         &call(&service, "{ method: get, endpoint: 'URL/digits' }"),
         &json!({}),
     );
@@ -115,10 +115,7 @@ fn the_definition_retries_and_the_engine_does_not() {
          catch: {{ errors: {{ with: {{ status: 503 }} }}, retry: {{ delay: PT1S, limit: {{ attempt: {{ count: 5 }} }} }} }} }}",
         service.url
     ));
-    assert_eq!(
-        output(run_with(&registry(json!({})), &text, &json!({}))),
-        json!("at last")
-    );
+    assert_eq!(output(run_with(&registry(), &text, &json!({}))), json!("at last"));
     assert_eq!(service.got().len(), 3);
     refused(&service, "{ method: get, endpoint: 'URL/status/500' }", json!({}));
     assert_eq!(service.got().len(), 4);
@@ -179,7 +176,7 @@ fn what_no_request_may_be_is_refused() {
 
 #[test]
 fn private_addresses_are_refused() {
-    let registry = with_outbound(json!({}), Outbound::public());
+    let registry = with_outbound(&json!({}), &[], Outbound::public());
     for address in [
         "https://127.0.0.1/",
         "https://localhost/",
@@ -220,9 +217,13 @@ do:
 - d: {{ call: http, with: {{ method: get, endpoint: {{ uri: '{url}/d', authentication: {{ bearer: {{ token: '${{ $secrets.key }}' }} }} }} }}, output: {{ as: $context.seen }} }}"
     ));
     let secrets = json!({ "key": "hush-1", "pair": { "username": "ada", "password": "hush-2" } });
-    let outcome = run_with(&registry(secrets), &text, &json!({ "who": "Ada" }))
-        .run()
-        .unwrap();
+    let outcome = run_with(
+        &with_secrets(&secrets, &[service.host()]),
+        &text,
+        &json!({ "who": "Ada" }),
+    )
+    .run()
+    .unwrap();
     assert_eq!(outcome.status, RunStatus::Completed, "{:?}", outcome.failure);
     let got = service.got();
     assert_eq!(got[0].headers["x-key"], "key hush-1 of Ada Ada");
@@ -235,7 +236,8 @@ do:
         outcome.result.unwrap(),
         json!({ "method": "GET", "uri": format!("{url}/a"), "headers": {} })
     );
-    // The service itself echoes the secret; that is not in the platform's control.
+    let kept = serde_json::to_string(&outcome.history).unwrap();
+    assert!(!kept.contains("hush") && kept.contains("[secret]"), "{kept}");
     let asked: Vec<_> = outcome
         .history
         .iter()
@@ -272,18 +274,103 @@ fn a_missing_or_wrong_secret_is_an_authorization_error() {
         let text = document(&format!(
             "{SECRETS}\ndo: [ {{ a: {{ call: http, with: {{ method: get, endpoint: '{url}/a', {with} }} }} }} ]"
         ));
-        let error = error(run_with(&registry(secrets), &text, &json!({})));
+        let error = error(run_with(
+            &with_secrets(&secrets, &[service.host()]),
+            &text,
+            &json!({}),
+        ));
         let detail = error["detail"].as_str().unwrap();
         assert!(detail.contains(part) && !detail.contains("hush"), "{detail}");
     }
     let text = document(&format!(
         "{SECRETS}\ndo: [ {{ a: {{ call: http, with: {{ method: get, endpoint: {{ uri: '{url}/a', authentication: {{ basic: {{ use: key }} }} }} }} }} }} ]"
     ));
-    let error = error(run_with(&registry(json!({ "key": "x" })), &text, &json!({})));
+    let error = error(run_with(
+        &with_secrets(&json!({ "key": "x" }), &[service.host()]),
+        &text,
+        &json!({}),
+    ));
     assert_eq!(
         (error["status"].as_u64(), error["title"].as_str()),
         (Some(403), Some("Authorization Error"))
     );
+    assert!(service.got().is_empty());
+}
+
+#[test]
+fn secret_is_sent_to_its_hosts_alone() {
+    let service = Service::start();
+    let other = Service::start();
+    let secrets = json!({ "key": "hush-hush", "pair": { "username": "ada", "password": "hush-2" } });
+    let call = |uri: &str, with: &str| {
+        let endpoint = format!("endpoint: {{ uri: {uri}, authentication: {{ bearer: {{ use: key }} }} }}");
+        document(&format!(
+            "{SECRETS}\ndo: [ {{ a: {{ call: http, with: {{ method: get, {endpoint}, {with} }} }} }} ]"
+        ))
+    };
+    let (host, port) = (
+        service.host(),
+        service.host().rsplit(':').next().unwrap().to_owned(),
+    );
+    let to = |hosts: &[&str], uri: &str, with: &str| {
+        run_with(
+            &with_secrets(&secrets, hosts),
+            &call(uri, with),
+            &json!({ "host": other.host() }),
+        )
+    };
+    let own = format!("'{}/a'", service.url);
+    for (hosts, uri, with) in [
+        (vec![], own.as_str(), ""),
+        (vec!["127.0.0.1"], &own, ""),
+        (vec![other.host()], &own, ""),
+        (vec![&*format!("localhost:{port}")], &own, ""),
+        (vec![host], "'${ \"http://\\(.host)/\" }'", ""),
+        (vec![host], "'${ \"http://\\(.host)/\\($secrets.key)\" }'", ""),
+        (vec![], &own, "query: { k: '${ $secrets.pair.password }' }"),
+    ] {
+        let error = error(to(&hosts, uri, with));
+        let detail = error["detail"].as_str().unwrap();
+        assert!(
+            detail.contains("not for the host of the call"),
+            "{hosts:?} {uri}: {detail}"
+        );
+        assert!(!detail.contains("hush"), "{detail}");
+    }
+    assert!(service.got().is_empty() && other.got().is_empty());
+    output(to(&[host, "api.example.com"], &own, ""));
+    assert_eq!(service.got().len(), 1);
+    // The document and the operation each have a secret of their own.
+    let openapi = document(&format!(
+        "{SECRETS}\ndo: [ {{ a: {{ call: openapi, with: {{ document: {{ endpoint: {{ uri: '{}/swagger.yaml', authentication: \
+         {{ basic: {{ use: pair }} }} }} }}, operationId: placeOrder, parameters: {{ order: '${{ $secrets.key }}' }} }} }} }} ]",
+        service.url
+    ));
+    output(run_with(&with_secrets(&secrets, &[host]), &openapi, &json!({})));
+    assert_eq!(service.got().pop().unwrap().body, "hush-hush");
+}
+
+#[test]
+fn secret_is_withheld_from_a_definition_that_is_not_stored() {
+    let service = Service::start();
+    let text = document(&format!(
+        "{SECRETS}\ndo: [ {{ a: {{ call: http, with: {{ method: get, endpoint: {{ uri: '{}/a', authentication: {{ bearer: {{ use: key }} }} }} }} }} }} ]",
+        service.url
+    ));
+    let registry = with_secrets(&json!({ "key": "hush-hush" }), &[service.host()]);
+    // Without an origin, the run began under an older version.
+    for origin in [
+        json!(null),
+        json!({ "process": "tests/sample", "is_stored": false }),
+    ] {
+        let loaded = json!({ "text": text, "account": "account", "origin": origin });
+        let run = run_with(&registry, &text, &json!({})).mock("process_load", move |_| Ok(loaded.clone()));
+        let error = error(run);
+        assert!(
+            error["detail"].as_str().unwrap().contains("ops process load"),
+            "{error}"
+        );
+    }
     assert!(service.got().is_empty());
 }
 
@@ -296,7 +383,7 @@ fn an_operation_of_an_openapi_document() {
             "a: {{ call: openapi, with: {{ document: {{ endpoint: '{url}/{document}' }}, operationId: {operation}, parameters: {parameters} }} }}"
         ))
     };
-    let registry = registry(json!({}));
+    let registry = registry();
     let text = call(
         "openapi.json",
         "putPet",

@@ -13,17 +13,18 @@ use axum::response::{IntoResponse as _, Response};
 use conformance::nowhere::Nowhere;
 use events::publish::Publisher;
 use platform::bus::Bus;
-use platform::config::AwsEnvironment;
+use platform::config::{AwsEnvironment, Secret};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::queue::BoxFuture;
 use platform::records::Table;
 use platform::records::events::Events;
 use platform::records::listeners::Listeners;
+use platform::records::process_secrets::Holder;
 use platform::{Clock, Result, Tenant};
-use process::Data;
 use process::expression::Evaluator;
 use runs::process::{Definitions, ProcessServices, with_activities};
+use runs::secrets::{OpenSecret, Secrets, Withheld};
 use serde_json::{Value, json};
 use workflow::Registry;
 
@@ -66,6 +67,11 @@ impl Service {
             url: format!("http://127.0.0.1:{}", hears.recv().unwrap()),
             got,
         }
+    }
+
+    /// Returns host and port.
+    pub fn host(&self) -> &str {
+        self.url.trim_start_matches("http://")
     }
 
     /// Returns the received requests in order.
@@ -173,6 +179,33 @@ impl Definitions for Nothing {
     ) -> BoxFuture<'a, Result<Option<String>>> {
         Box::pin(async { Ok(None) })
     }
+
+    fn allows_inline_secrets<'a>(&'a self, _: &'a Tenant) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async { Ok(false) })
+    }
+}
+
+/// Secrets by name, for every process and for these hosts.
+struct Given {
+    values: BTreeMap<String, String>,
+    hosts: Vec<String>,
+}
+
+impl Secrets for Given {
+    fn open<'a>(
+        &'a self,
+        _: &'a Tenant,
+        name: &'a str,
+        _: Holder<'a>,
+    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>> {
+        let secret = self.values.get(name).map(|value| OpenSecret {
+            json: Secret::new(value.as_str()),
+            hosts: self.hosts.clone(),
+        });
+        Box::pin(
+            async move { Ok(secret.ok_or_else(|| Withheld(format!("The project has no secret '{name}'.")))) },
+        )
+    }
 }
 
 struct Silent;
@@ -183,18 +216,31 @@ impl Bus for Silent {
     }
 }
 
-/// Registers the activities with these secrets. Calls may go to this machine.
-pub fn registry(secrets: Value) -> Registry {
-    with_outbound(secrets, Outbound::local(&AwsEnvironment::default()).unwrap())
+/// Registers the activities without secrets. Calls may go to this machine.
+pub fn registry() -> Registry {
+    with_outbound(
+        &json!({}),
+        &[],
+        Outbound::local(&AwsEnvironment::default()).unwrap(),
+    )
 }
 
-pub fn with_outbound(secrets: Value, outbound: Outbound) -> Registry {
-    let secrets: BTreeMap<String, Data> = match secrets {
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(name, value)| (name, Data::from(value)))
+/// Registers the activities with secrets for these hosts. Calls may go to this machine.
+pub fn with_secrets(secrets: &Value, hosts: &[&str]) -> Registry {
+    with_outbound(
+        secrets,
+        hosts,
+        Outbound::local(&AwsEnvironment::default()).unwrap(),
+    )
+}
+
+pub fn with_outbound(secrets: &Value, hosts: &[&str], outbound: Outbound) -> Registry {
+    let values = secrets.as_object().unwrap().iter();
+    let secrets = Given {
+        values: values
+            .map(|(name, value)| (name.clone(), value.to_string()))
             .collect(),
-        _ => BTreeMap::new(),
+        hosts: hosts.iter().map(ToString::to_string).collect(),
     };
     // Nothing is published or stored through these: mocks replace them.
     let table = Table::new(Arc::new(Nowhere), "events");

@@ -24,15 +24,22 @@ fn the_commands_explain_themselves() {
     for (arguments, named) in [
         (
             &["process", "--help"][..],
-            &["load", "list", "show", "remove", "secret"][..],
+            &["load", "list", "show", "remove"][..],
         ),
         (
             &["process", "load", "--help"],
             &["YAML", "Examples", "order.yaml"],
         ),
         (
-            &["process", "secret", "set", "--help"],
-            &["--value-file", "--text", "Examples"],
+            &["secret", "set", "--help"],
+            &[
+                "--value-file",
+                "--text",
+                "--for",
+                "--mcp-server",
+                "--host",
+                "Examples",
+            ],
         ),
         (&["--help"], &["ops process load"]),
     ] {
@@ -169,60 +176,100 @@ async fn a_secret_is_sealed_and_never_shown() {
     let value = write(&service, "value.json", "{\"password\": \"hunter2-hunter2\"}\n");
     let text = write(&service, "value.txt", "hunter2-hunter2\n");
     let mut shown = Vec::new();
+    let bound = ["--for", "shop/ship", "--host", "api.example.com"];
+    let set = |name: &str, more: &[&str]| -> Vec<String> {
+        let all = [&["secret", "set", name], &bound[..], more].concat();
+        all.into_iter().map(str::to_owned).collect()
+    };
+    let ops = |arguments: &[String]| scope.ops(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     for arguments in [
-        &["process", "secret", "set", "shop", "--value-file", &value][..],
-        &[
-            "process",
-            "secret",
-            "set",
-            "shop",
-            "--text",
-            "--value-file",
-            &text,
-        ],
-        &["process", "secret", "list"],
-        &["process", "secret", "set", "other", "--value-file", &value],
+        set("shop", &["--value-file", &value]),
+        set("shop", &["--text", "--value-file", &text, "--mcp-server", "docs"]),
+        vec!["secret".to_owned(), "list".to_owned()],
+        set("other", &["--value-file", &value]),
     ] {
-        let done = scope.ops(arguments).expect_success();
-        shown.push(done.stdout);
+        shown.push(ops(&arguments).expect_success().stdout);
     }
-    let names = scope.ops_json(&["process", "secret", "list"]);
+    assert!(
+        shown[2].ends_with("shop  for shop/ship, MCP server docs at api.example.com\n"),
+        "{}",
+        shown[2]
+    );
+    let bind = [
+        "secret",
+        "bind",
+        "shop",
+        "--for",
+        "shop/order",
+        "--host",
+        "127.0.0.1:4000",
+    ];
+    scope.ops(&bind).expect_success();
+    let secrets = scope.ops_json(&["secret", "list"]);
     assert_eq!(
-        (&names[0]["name"], &names[1]["name"]),
+        (&secrets[0]["name"], &secrets[1]["name"]),
         (&json!("other"), &json!("shop"))
     );
+    let binding = json!({ "processes": ["shop/order"], "mcp_servers": [], "hosts": ["127.0.0.1:4000"] });
+    assert_eq!(secrets[1]["binding"], binding);
+    let without = |left_out: &str| -> Vec<String> {
+        let mut arguments = set("a", &["--value-file", &value]);
+        let at = arguments
+            .iter()
+            .position(|argument| argument == left_out)
+            .unwrap();
+        arguments.drain(at..at + 2);
+        arguments
+    };
+    let owned = |arguments: &[&str]| arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let long = write(&service, "long.json", &json!("x".repeat(5_000)).to_string());
     for (arguments, named) in [
+        (set("a", &["--value-file", &text]), "is not JSON"),
+        (set("a#b", &["--value-file", &value]), "a#b"),
+        (set("a", &[]), "is not JSON"),
+        (set("a", &["--value-file", &long]), "at most 4096"),
         (
-            &["process", "secret", "set", "a", "--value-file", &text][..],
-            "is not JSON",
+            set("a", &["--value-file", &value, "--host", "https://x/"]),
+            "is no host",
         ),
         (
-            &["process", "secret", "set", "a#b", "--value-file", &value],
-            "a#b",
+            set("a", &["--value-file", &value, "--for", "ship"]),
+            "names no process",
         ),
-        (&["process", "secret", "set", "a"], "is not JSON"),
+        (without("--for"), "--for"),
+        (without("--host"), "--host"),
         (
-            &["process", "secret", "remove", "none"],
-            "The process secret 'none' does not exist.",
+            owned(&[
+                "secret",
+                "bind",
+                "none",
+                "--for",
+                "shop/ship",
+                "--host",
+                "a.example",
+            ]),
+            "The secret 'none' does not exist.",
+        ),
+        (
+            owned(&["secret", "remove", "none"]),
+            "The secret 'none' does not exist.",
         ),
     ] {
-        let refused = scope.ops(arguments).expect_refusal().stderr;
-        assert!(refused.contains(named), "{arguments:?}: {refused}");
-        shown.push(refused);
+        let refused = ops(&arguments);
+        assert_ne!(refused.code, Some(0), "{arguments:?}");
+        assert!(
+            refused.stderr.contains(named),
+            "{arguments:?}: {}",
+            refused.stderr
+        );
+        shown.push(refused.stderr);
     }
-    let long = write(&service, "long.json", &json!("x".repeat(5_000)).to_string());
-    let refused = scope
-        .ops(&["process", "secret", "set", "a", "--value-file", &long])
-        .expect_refusal();
-    assert!(refused.stderr.contains("at most 4096"), "{}", refused.stderr);
-    scope
-        .ops(&["process", "secret", "remove", "other"])
-        .expect_success();
+    scope.ops(&["secret", "remove", "other"]).expect_success();
     let trail = service
         .get(&token, "/audit-trail?resourceTypes=process_secret")
         .await
         .expect_status(200);
-    assert_eq!(trail.body["events"].as_array().unwrap().len(), 4);
+    assert_eq!(trail.body["events"].as_array().unwrap().len(), 5);
     shown.extend([trail.text(), service.log()]);
     for text in &shown {
         assert!(!text.contains("hunter2"), "{text}");

@@ -61,15 +61,10 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere() 
         json!({ "authorization": format!("Bearer {KEY}") }).to_string(),
     )
     .unwrap();
-    let set = [
-        "process",
-        "secret",
-        "set",
-        "docs",
-        "--value-file",
-        file.to_str().unwrap(),
-    ];
-    runs.scope.ops(&set).expect_success();
+    let host = url.split('/').nth(2).unwrap();
+    let set = ["secret", "set", "docs", "--value-file", file.to_str().unwrap()];
+    let bound = ["--mcp-server", "docs", "--host", host];
+    runs.scope.ops(&[&set[..], &bound].concat()).expect_success();
     let servers = json!([{ "name": "docs", "url": url, "headers_secret": "docs" }]);
     world.load(
         "Docs",

@@ -261,7 +261,7 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
 }
 
 /// Whether a text can be the host of a URL, with or without a port.
-fn is_host(text: &str) -> bool {
+pub(crate) fn is_host(text: &str) -> bool {
     let bytes = text.bytes();
     (1..=MAX_HOST).contains(&text.len())
         && bytes
@@ -269,7 +269,7 @@ fn is_host(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
 }
 
-fn is_tool_name(name: &str) -> bool {
+pub(crate) fn is_tool_name(name: &str) -> bool {
     (1..=MAX_TOOL_NAME).contains(&name.len())
         && name
             .bytes()

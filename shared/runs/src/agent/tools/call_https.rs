@@ -12,6 +12,7 @@ use url::Url;
 use super::super::arguments::{Refusal, read};
 use super::super::tool_call::Fault;
 use super::described;
+use crate::hosts::has_host;
 
 pub const NAME: &str = "call_https";
 /// Maximum size of a request body.
@@ -95,7 +96,7 @@ fn refused(error: OutboundError) -> Refusal {
     Refusal(format!("The URL was not asked, or gave no answer: {error}."))
 }
 
-/// Refuses a URL whose host the interaction does not allow. An entry without a port means the default port.
+/// Refuses a URL whose host the interaction does not allow.
 fn check_host(url: &str, allowed_hosts: &[String]) -> Result<(), Refusal> {
     let refusal = |what: &str| {
         let hosts = allowed_hosts.join(", ");
@@ -104,18 +105,7 @@ fn check_host(url: &str, allowed_hosts: &[String]) -> Result<(), Refusal> {
     let Ok(parsed) = Url::parse(url) else {
         return refusal("The argument 'url' is not a URL");
     };
-    let Some(host) = parsed.host_str() else {
-        return refusal("The URL has no host");
-    };
-    let host = host.trim_end_matches('.');
-    let asked = match parsed.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    };
-    match allowed_hosts
-        .iter()
-        .any(|allowed| allowed.eq_ignore_ascii_case(&asked))
-    {
+    match has_host(allowed_hosts, &parsed) {
         true => Ok(()),
         false => refusal("The host of the URL is not allowed for this agent"),
     }

@@ -2,18 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use platform::Tenant;
 use platform::outbound::HeaderValue;
 use process::Data;
 use process::definition::{self, Credential};
 use serde::{Deserialize, Serialize};
 
-use super::part::{Part, secret};
-use super::{CallError, Ended, ErrorKind};
+use super::part::Part;
+use super::{CallError, Ended, ErrorKind, Keyring};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::interpreter::Process;
-use crate::process::services::ProcessServices;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::process) struct Authentication {
@@ -60,11 +58,20 @@ impl Authentication {
         Ok(Some(Self { scheme, credential }))
     }
 
+    fn has_secrets(&self) -> bool {
+        match &self.credential {
+            Given::Secret(_) => true,
+            Given::Values { username, secret } => {
+                !secret.is_plain() || username.as_ref().is_some_and(|username| !username.is_plain())
+            }
+        }
+    }
+
     /// Builds the value of the header `Authorization`.
-    pub async fn header(&self, services: &ProcessServices, tenant: &Tenant) -> Result<HeaderValue, Ended> {
+    pub(super) async fn header(&self, keyring: &mut Keyring<'_>) -> Result<HeaderValue, Ended> {
         let (username, password) = match &self.credential {
             Given::Secret(name) => {
-                let value = secret(services, tenant, name).await?;
+                let value = keyring.open(name).await?;
                 match self.scheme {
                     Scheme::Basic => (
                         Some(field(&value, name, "username")?),
@@ -79,16 +86,21 @@ impl Authentication {
             }
             Given::Values { username, secret } => {
                 let username = match username {
-                    Some(username) => Some(text(&username.resolve(services, tenant).await?)?),
+                    Some(username) => Some(text(&username.resolve(keyring).await?)?),
                     None => None,
                 };
-                (username, text(&secret.resolve(services, tenant).await?)?)
+                (username, text(&secret.resolve(keyring).await?)?)
             }
         };
         let header = match self.scheme {
             Scheme::Basic => {
                 let pair = format!("{}:{password}", username.unwrap_or_default());
-                format!("Basic {}", STANDARD.encode(pair))
+                let credentials = STANDARD.encode(&pair);
+                if self.has_secrets() {
+                    keyring.remember(&pair);
+                    keyring.remember(&credentials);
+                }
+                format!("Basic {credentials}")
             }
             Scheme::Bearer => format!("Bearer {password}"),
         };

@@ -1,6 +1,5 @@
 //! Implements `call: http`: the input that the turn builds, and the activity that makes the call.
 
-use platform::Tenant;
 use process::Data;
 use process::definition::{Expression, HttpCall, HttpOutput, Template, Uri};
 use process::flow;
@@ -9,7 +8,8 @@ use workflow::{ActivityContext, Failure};
 
 use super::answer::{self, Output};
 use super::request::{self, Request};
-use super::{Authentication, Called, Ended, Part, called};
+use super::{Authentication, Called, Ended, Keyring, Part, called};
+use crate::process::definitions::Origin;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::interpreter::Process;
@@ -29,6 +29,8 @@ pub(in crate::process) struct HttpInput {
     pub authentication: Option<Authentication>,
     pub output: Output,
     pub redirect: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl HttpInput {
@@ -58,6 +60,7 @@ impl HttpInput {
             .await?,
             output: call.output.into(),
             redirect: call.redirect,
+            origin: process.origin.clone(),
         })
     }
 }
@@ -92,29 +95,28 @@ pub(in crate::process) async fn activity(
     context: ActivityContext,
     input: HttpInput,
 ) -> Result<Called, Failure> {
-    called(call(&services, &context.tenant, &input).await)
+    let mut keyring = Keyring::new(&services, &context.tenant, input.origin.as_ref());
+    let result = call(&mut keyring, &input).await;
+    called(result, &keyring)
 }
 
-async fn call(services: &ProcessServices, tenant: &Tenant, input: &HttpInput) -> Result<Data, Ended> {
-    let mut request = Request::new(
-        &input.method,
-        &request::address(&input.uri, services, tenant).await?,
-    )?;
+async fn call(keyring: &mut Keyring<'_>, input: &HttpInput) -> Result<Data, Ended> {
+    let mut request = Request::new(&input.method, &request::address(&input.uri, keyring).await?)?;
     request.hides_address = !input.uri.is_plain();
     if let Some(query) = &input.query {
-        let value = query.resolve(services, tenant).await?;
+        let value = query.resolve(keyring).await?;
         request.add_query(&value, query.is_plain())?;
     }
     if let Some(headers) = &input.headers {
-        let value = headers.resolve(services, tenant).await?;
+        let value = headers.resolve(keyring).await?;
         request.add_headers(&value, headers.is_plain())?;
     }
     if let Some(body) = &input.body {
-        request.set_body(&body.resolve(services, tenant).await?);
+        request.set_body(&body.resolve(keyring).await?);
     }
     if let Some(authentication) = &input.authentication {
-        request.authorize(authentication.header(services, tenant).await?);
+        request.authorize(authentication.header(keyring).await?);
     }
-    let exchange = request.send(&services.outbound, input.redirect).await?;
+    let exchange = request.send(keyring, input.redirect).await?;
     Ok(answer::output(input.output, &request, &exchange))
 }

@@ -1,11 +1,13 @@
 //! Makes HTTP calls in activities.
 //!
 //! The turn evaluates everything that contains no secrets. A part that contains a secret reaches the activity
-//! as an expression with its data, so that the history holds no secret.
+//! as an expression with its data, so that the history holds no secret. What comes back is kept without the
+//! secrets that went out.
 
 mod answer;
 mod authentication;
 pub(super) mod http;
+mod keyring;
 pub(super) mod openapi;
 mod part;
 mod request;
@@ -14,6 +16,8 @@ use process::flow::{Kind, ProcessError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use workflow::{Failure, Payload};
+
+use keyring::Keyring;
 
 pub(super) use authentication::Authentication;
 pub(super) use part::Part;
@@ -90,15 +94,19 @@ impl CallError {
     }
 }
 
-/// Returns the result of the activity. An output that is too large for the history becomes an error.
-pub(super) fn called(result: Result<process::Data, Ended>) -> Result<Called, Failure> {
+/// Returns the result of the activity, without secrets in the message of an error. An output that is too large
+/// for the history becomes an error.
+fn called(result: Result<process::Data, Ended>, keyring: &Keyring<'_>) -> Result<Called, Failure> {
     match result {
         Ok(output) if Payload::from_value(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(
             ErrorKind::Communication,
             "The answer is too large to be kept.",
         ))),
         Ok(output) => Ok(Called::Output(output.as_raw().to_owned())),
-        Err(Ended::Error(error)) => Ok(Called::Error(error)),
+        Err(Ended::Error(error)) => Ok(Called::Error(CallError {
+            detail: keyring.struck(error.detail),
+            ..error
+        })),
         Err(Ended::Failure(failure)) => Err(failure),
     }
 }

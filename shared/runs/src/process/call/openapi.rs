@@ -1,6 +1,5 @@
 //! Implements `call: openapi`: finds the operation in its document and builds the request that it describes.
 
-use platform::Tenant;
 use process::Data;
 use process::definition::OpenApiCall;
 use process::flow;
@@ -11,7 +10,8 @@ use workflow::{ActivityContext, Failure};
 
 use super::answer::{self, Output};
 use super::request::{self, Request};
-use super::{Authentication, CallError, Called, Ended, ErrorKind, Part, called};
+use super::{Authentication, CallError, Called, Ended, ErrorKind, Keyring, Part, called};
+use crate::process::definitions::Origin;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::interpreter::Process;
@@ -36,6 +36,8 @@ pub(in crate::process) struct OpenApiInput {
     pub authentication: Option<Authentication>,
     pub output: Output,
     pub redirect: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl OpenApiInput {
@@ -62,6 +64,7 @@ impl OpenApiInput {
                 .await?,
             output: call.output.into(),
             redirect: call.redirect,
+            origin: process.origin.clone(),
         })
     }
 }
@@ -71,28 +74,31 @@ pub(in crate::process) async fn activity(
     context: ActivityContext,
     input: OpenApiInput,
 ) -> Result<Called, Failure> {
-    called(call(&services, &context.tenant, &input).await)
+    let mut keyring = Keyring::new(&services, &context.tenant, input.origin.as_ref());
+    let result = call(&mut keyring, &input).await;
+    called(result, &keyring)
 }
 
-async fn call(services: &ProcessServices, tenant: &Tenant, input: &OpenApiInput) -> Result<Data, Ended> {
-    let address = request::address(&input.document, services, tenant).await?;
+async fn call(keyring: &mut Keyring<'_>, input: &OpenApiInput) -> Result<Data, Ended> {
+    let address = request::address(&input.document, keyring).await?;
     let mut request = Request::new("GET", &address)?;
     request.hides_address = !input.document.is_plain();
     if let Some(authentication) = &input.document_authentication {
-        request.authorize(authentication.header(services, tenant).await?);
+        request.authorize(authentication.header(keyring).await?);
     }
-    let fetched = request.send(&services.outbound, false).await?;
+    let fetched = request.send(keyring, false).await?;
+    keyring.next_request();
     let document = document(&fetched.body)?;
     let parameters = match &input.parameters {
-        Some(parameters) => parameters.resolve(services, tenant).await?,
+        Some(parameters) => parameters.resolve(keyring).await?,
         None => Data::null(),
     };
     let is_plain = input.parameters.as_ref().is_none_or(Part::is_plain);
     let mut request = operation(&document, &address, &input.operation_id, &parameters, is_plain)?;
     if let Some(authentication) = &input.authentication {
-        request.authorize(authentication.header(services, tenant).await?);
+        request.authorize(authentication.header(keyring).await?);
     }
-    let exchange = request.send(&services.outbound, input.redirect).await?;
+    let exchange = request.send(keyring, input.redirect).await?;
     Ok(answer::output(input.output, &request, &exchange))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use platform::Tenant;
 use process::Data;
 use process::definition::{Expression, Template};
 use process::expression::{ExpressionFailure, Names, Scope, parse};
@@ -10,11 +9,10 @@ use process::flow::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{CallError, Ended, ErrorKind};
+use super::{CallError, Ended, ErrorKind, Keyring};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::interpreter::Process;
-use crate::process::services::ProcessServices;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,26 +107,25 @@ impl Part {
     }
 
     /// Returns the data, with the secrets filled in.
-    pub fn resolve<'a>(
+    pub(super) fn resolve<'a>(
         &'a self,
-        services: &'a ProcessServices,
-        tenant: &'a Tenant,
+        keyring: &'a mut Keyring<'_>,
     ) -> platform::queue::BoxFuture<'a, Result<Data, Ended>> {
         Box::pin(async move {
             match self {
                 Self::Value(raw) => Ok(data(raw)),
-                Self::Secret(expression) => expression.resolve(services, tenant).await,
+                Self::Secret(expression) => expression.resolve(keyring).await,
                 Self::List(items) => {
                     let mut resolved = Vec::with_capacity(items.len());
                     for item in items {
-                        resolved.push(item.resolve(services, tenant).await?);
+                        resolved.push(item.resolve(keyring).await?);
                     }
                     Ok(Data::list(&resolved))
                 }
                 Self::Object(fields) => {
                     let mut resolved = Vec::with_capacity(fields.len());
                     for (name, value) in fields {
-                        resolved.push((name, value.resolve(services, tenant).await?));
+                        resolved.push((name, value.resolve(keyring).await?));
                     }
                     Ok(Data::object(resolved))
                 }
@@ -151,7 +148,7 @@ impl SecretExpression {
         }
     }
 
-    async fn resolve(&self, services: &ProcessServices, tenant: &Tenant) -> Result<Data, Ended> {
+    async fn resolve(&self, keyring: &mut Keyring<'_>) -> Result<Data, Ended> {
         let variables: Vec<String> = self.variables.keys().cloned().collect();
         let names = Names {
             variables: &variables,
@@ -161,15 +158,15 @@ impl SecretExpression {
             parse(&self.source, names).map_err(|message| CallError::new(ErrorKind::Expression, message))?;
         let mut secrets = Vec::new();
         for name in self.secrets.iter().collect::<BTreeSet<_>>() {
-            secrets.push((name, secret(services, tenant, name).await?));
+            secrets.push((name, keyring.open(name).await?));
         }
         let mut scope = Scope::new(data(&self.input)).with("secrets", Data::object(secrets));
         for (name, value) in &self.variables {
             scope = scope.with(name, data(value));
         }
-        let evaluated = services
-            .evaluator
-            .evaluate(tenant.account(), &[&expression], &scope)
+        let evaluator = &keyring.services.evaluator;
+        let evaluated = evaluator
+            .evaluate(keyring.tenant.account(), &[&expression], &scope)
             .await?;
         match evaluated {
             Ok(results) => Ok(results.into_iter().next().unwrap_or_else(Data::null)),
@@ -179,17 +176,6 @@ impl SecretExpression {
                 | ExpressionFailure::Invalid { .. }),
             ) => Err(CallError::new(ErrorKind::Expression, failure.to_string()).into()),
         }
-    }
-}
-
-pub(super) async fn secret(services: &ProcessServices, tenant: &Tenant, name: &str) -> Result<Data, Ended> {
-    match services.secrets.find(tenant, name).await? {
-        Some(value) => Ok(value),
-        None => Err(CallError::new(
-            ErrorKind::Authorization,
-            format!("The project has no secret '{name}'."),
-        )
-        .into()),
     }
 }
 

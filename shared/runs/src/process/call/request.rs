@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use platform::Tenant;
-use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, Outbound, is_refused_header};
+use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, is_refused_header};
 use process::Data;
 use process::flow::has_dot_segment;
 use process::limits::MAX_OUTPUT_BYTES;
 use serde_json::Value;
 use url::Url;
 
-use super::{CallError, Ended, ErrorKind, Part};
-use crate::process::services::ProcessServices;
+use super::{CallError, Ended, ErrorKind, Keyring, Part};
 
 /// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
@@ -31,12 +29,8 @@ pub(super) struct Request {
 }
 
 /// Resolves an address. Fails where it is no text.
-pub(super) async fn address(
-    uri: &Part,
-    services: &ProcessServices,
-    tenant: &Tenant,
-) -> Result<String, Ended> {
-    let address = uri.resolve(services, tenant).await?.as_text();
+pub(super) async fn address(uri: &Part, keyring: &mut Keyring<'_>) -> Result<String, Ended> {
+    let address = uri.resolve(keyring).await?.as_text();
     let not_text = || CallError::new(ErrorKind::Expression, "The address of the call is not a text.");
     Ok(address.ok_or_else(not_text)?)
 }
@@ -133,8 +127,11 @@ impl Request {
         self.headers.insert(AUTHORIZATION, header);
     }
 
-    /// Sends the request. Fails where the status of the response is an error.
-    pub async fn send(&self, outbound: &Outbound, takes_redirects: bool) -> Result<Exchange, CallError> {
+    /// Sends the request with the secrets of the keyring. Fails where one of them is not for the host, and
+    /// where the status of the response is an error.
+    pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Exchange, CallError> {
+        keyring.check_host(&self.url)?;
+        let outbound = &keyring.services.outbound;
         let sent = outbound
             .exchange(
                 self.method.clone(),
@@ -151,6 +148,7 @@ impl Request {
         };
         let exchange = sent.map_err(|error| {
             if let Some(cause) = error.cause() {
+                let cause = keyring.struck(cause);
                 tracing::info!(host, cause, "a call of a process has no answer");
             }
             CallError::new(
@@ -160,7 +158,7 @@ impl Request {
         })?;
         let last = if takes_redirects { 399 } else { 299 };
         if (200..=last).contains(&exchange.status) {
-            return Ok(exchange);
+            return Ok(keyring.struck_answer(exchange));
         }
         let detail = format!(
             "The service '{host}' answers with the status {}.",

@@ -13,6 +13,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use super::Credentials;
+use crate::redaction::Redaction;
+
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Maximum size of an error body that is read.
 const MAX_ERROR_BYTES: usize = 2_000;
@@ -24,15 +27,17 @@ type Failed = StreamableHttpError<OutboundError>;
 pub struct Http {
     outbound: Outbound,
     headers: Arc<HeaderMap>,
+    redaction: Redaction,
     bounds: (usize, Duration),
 }
 
 impl Http {
-    /// Adds the headers to every request. `bounds` limits the size and the time of every response.
-    pub fn new(outbound: &Outbound, headers: &HeaderMap, bounds: (usize, Duration)) -> Self {
+    /// Adds the credentials to every request. `bounds` limits the size and the time of every response.
+    pub fn new(outbound: &Outbound, credentials: &Credentials, bounds: (usize, Duration)) -> Self {
         Self {
             outbound: outbound.clone(),
-            headers: Arc::new(headers.clone()),
+            headers: Arc::new(credentials.headers.clone()),
+            redaction: credentials.redaction.clone(),
             bounds,
         }
     }
@@ -96,6 +101,7 @@ impl StreamableHttpClient for Http {
                 if let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body) {
                     return Ok(StreamableHttpPostResponse::Json(message, session_id));
                 }
+                let body = self.redaction.bytes(body);
                 let body = body.get(..body.len().min(MAX_ERROR_BYTES)).unwrap_or_default();
                 let body = String::from_utf8_lossy(body);
                 return Err(unexpected(format!("the status {status}: {body}")));

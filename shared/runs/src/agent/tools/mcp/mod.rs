@@ -13,6 +13,7 @@ use models::Tool;
 use platform::Tenant;
 use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use platform::records::interactions::McpServer;
+use platform::records::process_secrets::Holder;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams};
 use rmcp::service::{RoleClient, RunningService};
@@ -21,11 +22,15 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
+use url::Url;
 
 use self::http::Http;
 use super::super::Services;
 use super::super::arguments::Refusal;
 use super::super::tool_call::Fault;
+use crate::hosts::has_host;
+use crate::redaction::Redaction;
+use crate::secrets::Withheld;
 
 /// Time limit of a listing and of a call, including the connection.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -38,8 +43,6 @@ const MAX_PAGES: usize = 8;
 const MAX_DESCRIPTION: usize = 2_000;
 /// Maximum size of the schema of a tool's arguments; the model does not get a larger one.
 const MAX_SCHEMA_BYTES: usize = 16_000;
-/// Minimum length of a header value that is removed from results: shorter values would match everywhere.
-const MIN_SECRET_BYTES: usize = 6;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteTool {
@@ -71,16 +74,16 @@ pub async fn list(
     tenant: &Tenant,
     server: &McpServer,
 ) -> Result<Vec<RemoteTool>, Refusal> {
-    let headers = headers(services, tenant, server).await?;
+    let credentials = Credentials::read(services, tenant, server).await?;
     let listed = within(DEADLINE, async {
-        let client = connect(services, server, &headers).await?;
+        let client = connect(services, server, &credentials).await?;
         let mut tools = Vec::new();
         let mut page: Option<PaginatedRequestParams> = None;
         for _ in 0..MAX_PAGES {
             let listed = client
                 .list_tools(page.take())
                 .await
-                .map_err(|error| broken(&error))?;
+                .map_err(|error| credentials.broken(&error))?;
             tools.extend(listed.tools);
             match listed.next_cursor {
                 Some(cursor) if tools.len() < MAX_TOOLS => {
@@ -92,20 +95,21 @@ pub async fn list(
         client.cancel().await.ok();
         Ok(tools)
     });
-    let listed = listed.await.map_err(|refusal| hidden(refusal, &headers))?;
+    let listed = listed
+        .await
+        .map_err(|refusal| credentials.struck_refusal(refusal))?;
     let mut names = HashSet::new();
     let tools = listed.into_iter().filter_map(|tool| {
         let name = naming::name(&server.name, &tool.name);
-        if !names.insert(name.clone()) {
+        // A name that holds a secret would be kept with the run.
+        let holds_secret = credentials.struck(tool.name.to_string()) != tool.name;
+        if holds_secret || !names.insert(name.clone()) {
             return None;
         }
-        let schema = without_secrets(
-            Value::from(tool.input_schema.as_ref().clone()).to_string(),
-            &headers,
-        );
+        let schema = credentials.struck(Value::from(tool.input_schema.as_ref().clone()).to_string());
         let schema = Some(schema).filter(|schema| schema.len() <= MAX_SCHEMA_BYTES);
         let schema = schema.and_then(|schema| serde_json::from_str(&schema).ok());
-        let description = without_secrets(tool.description.unwrap_or_default().into_owned(), &headers);
+        let description = credentials.struck(tool.description.unwrap_or_default().into_owned());
         Some(RemoteTool {
             name,
             server: server.name.clone(),
@@ -123,22 +127,22 @@ pub async fn call(
     (server, tool): (&McpServer, &RemoteTool),
     arguments: &Value,
 ) -> Result<String, Fault> {
-    let headers = headers(services, tenant, server).await?;
+    let credentials = Credentials::read(services, tenant, server).await?;
     let called = within(DEADLINE, async {
-        let client = connect(services, server, &headers).await?;
+        let client = connect(services, server, &credentials).await?;
         let mut asked = CallToolRequestParams::new(tool.remote_name.clone());
         asked.arguments = arguments.as_object().cloned();
         let result = client
             .peer()
             .call_tool(asked)
             .await
-            .map_err(|error| broken(&error))?;
+            .map_err(|error| credentials.broken(&error))?;
         client.cancel().await.ok();
         told(result)
     });
     match called.await {
-        Ok(text) => Ok(without_secrets(text, &headers)),
-        Err(refusal) => Err(hidden(refusal, &headers).into()),
+        Ok(text) => Ok(credentials.struck(text)),
+        Err(refusal) => Err(credentials.struck_refusal(refusal).into()),
     }
 }
 
@@ -155,20 +159,14 @@ async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Refusal
 async fn connect(
     services: &Services,
     server: &McpServer,
-    headers: &HeaderMap,
+    credentials: &Credentials,
 ) -> Result<RunningService<RoleClient, ()>, Refusal> {
-    let http = Http::new(&services.outbound, headers, (MAX_ANSWER_BYTES, DEADLINE));
+    let http = Http::new(&services.outbound, credentials, (MAX_ANSWER_BYTES, DEADLINE));
     let config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str());
     let transport = StreamableHttpClientTransport::with_client(http, config);
-    ().serve(transport).await.map_err(|error| broken(&error))
-}
-
-fn broken(error: &dyn std::error::Error) -> Refusal {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut told: Vec<String> = causes.map(ToString::to_string).collect();
-    told.dedup();
-    let told: String = told.join(": ").chars().take(500).collect();
-    Refusal(format!("The MCP server failed: {told}"))
+    ().serve(transport)
+        .await
+        .map_err(|error| credentials.broken(&error))
 }
 
 /// Joins the texts of a result; other content is only mentioned.
@@ -189,57 +187,62 @@ fn told(result: CallToolResult) -> Result<String, Refusal> {
     }
 }
 
-/// Reads the headers from the server's secret, a JSON object of strings.
-async fn headers(services: &Services, tenant: &Tenant, server: &McpServer) -> Result<HeaderMap, Refusal> {
-    let Some(name) = &server.headers_secret else {
-        return Ok(HeaderMap::new());
-    };
-    let refused = |what: &str| Refusal(format!("The secret '{name}' of the MCP server {what}."));
-    let secret = services.secrets.open(tenant, name).await;
-    let secret = secret.map_err(|_| refused("cannot be read for now"))?;
-    let secret = secret.ok_or_else(|| refused("does not exist; the operator sets it"))?;
-    let fields: Map<String, Value> = serde_json::from_str(secret.expose())
-        .map_err(|_| refused("is not a JSON object of header names and values"))?;
-    let mut headers = HeaderMap::new();
-    for (name, value) in fields {
-        let value = value.as_str().and_then(|value| HeaderValue::from_str(value).ok());
-        match (HeaderName::from_bytes(name.as_bytes()), value) {
-            (Ok(name), Some(mut value)) => {
-                value.set_sensitive(true);
-                headers.insert(name, value);
-            }
-            _ => return Err(refused("has an entry that is no header")),
+/// Headers of the requests to a server, and what must not come back from it.
+#[derive(Default)]
+struct Credentials {
+    headers: HeaderMap,
+    redaction: Redaction,
+}
+
+impl Credentials {
+    /// Reads the headers from the server's secret, a JSON object of strings.
+    async fn read(services: &Services, tenant: &Tenant, server: &McpServer) -> Result<Self, Refusal> {
+        let Some(name) = &server.headers_secret else {
+            return Ok(Self::default());
+        };
+        let refused = |what: &str| Refusal(format!("The secret '{name}' of the MCP server {what}."));
+        let secret = services
+            .secrets
+            .open(tenant, name, Holder::McpServer(&server.name))
+            .await
+            .map_err(|_| refused("cannot be read for now"))?
+            .map_err(|Withheld(why)| Refusal(why))?;
+        if !Url::parse(&server.url).is_ok_and(|url| has_host(&secret.hosts, &url)) {
+            return Err(refused(
+                "is not for the host of its URL; the operator binds it with 'ops secret bind'",
+            ));
         }
-    }
-    Ok(headers)
-}
-
-fn hidden(refusal: Refusal, headers: &HeaderMap) -> Refusal {
-    Refusal(without_secrets(refusal.0, headers))
-}
-
-/// Removes the values of the headers: a server may echo them, and secrets must not enter the history.
-fn without_secrets(mut text: String, headers: &HeaderMap) -> String {
-    for value in headers.values().filter_map(|value| value.to_str().ok()) {
-        let words = std::iter::once(value).chain(value.split_whitespace());
-        for word in words.filter(|word| word.len() >= MIN_SECRET_BYTES) {
-            if word != "Bearer" {
-                text = text.replace(word, "[secret]");
+        let fields: Map<String, Value> = serde_json::from_str(secret.json.expose())
+            .map_err(|_| refused("is not a JSON object of header names and values"))?;
+        let mut credentials = Self::default();
+        for (name, value) in fields {
+            credentials.redaction.add_secret(&value);
+            let value = value.as_str().and_then(|value| HeaderValue::from_str(value).ok());
+            match (HeaderName::from_bytes(name.as_bytes()), value) {
+                (Ok(name), Some(mut value)) => {
+                    value.set_sensitive(true);
+                    credentials.headers.insert(name, value);
+                }
+                _ => return Err(refused("has an entry that is no header")),
             }
         }
+        Ok(credentials)
     }
-    text
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn struck(&self, text: String) -> String {
+        self.redaction.text(text)
+    }
 
-    #[test]
-    fn a_secret_that_a_server_echoes_is_taken_out() {
-        let mut headers = HeaderMap::new();
-        headers.insert("authorization", HeaderValue::from_static("Bearer hunter2-key"));
-        let text = without_secrets("Bearer hunter2-key and hunter2-key".to_owned(), &headers);
-        assert_eq!(text, "[secret] and [secret]");
+    fn broken(&self, error: &dyn std::error::Error) -> Refusal {
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        let mut told: Vec<String> = causes.map(ToString::to_string).collect();
+        told.dedup();
+        // Struck before it is cut, because a part of a secret is not recognized.
+        let told: String = self.struck(told.join(": ")).chars().take(500).collect();
+        Refusal(format!("The MCP server failed: {told}"))
+    }
+
+    fn struck_refusal(&self, refusal: Refusal) -> Refusal {
+        Refusal(self.struck(refusal.0))
     }
 }

@@ -1,0 +1,385 @@
+//! Strikes secrets out of what comes from outside, in the forms in which a server may return them: as they
+//! are, escaped for JSON or a URL, in base64 or in hexadecimal digits, and in one of these within another.
+//!
+//! A server that got a secret may send it back, in an answer or in a message of an error, and answers become
+//! results, histories and logs.
+
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+/// Takes the place of a secret.
+const PLACEHOLDER: &str = "[secret]";
+/// Minimum length of a value that is struck, in bytes: shorter ones are parts of ordinary texts.
+const MIN_BYTES: usize = 6;
+/// Minimum length of a form in base64, for the same reason.
+const MIN_BASE64: usize = 8;
+/// Minimum length of a line of a longer value, such as of a key, that is struck by itself.
+const MIN_LINE: usize = 16;
+/// Maximum number of digits in base64 that hold the rest of a secret beside a form of it.
+const EDGE: usize = 3;
+/// Number of escapes within each other that are undone.
+const DEPTH: u32 = 2;
+/// Field of credentials that is no secret.
+const PUBLIC: &str = "username";
+
+/// Values to strike.
+#[derive(Clone, Default)]
+pub struct Redaction {
+    values: Vec<String>,
+}
+
+impl Redaction {
+    /// Adds the texts and numbers of a secret.
+    pub fn add_secret(&mut self, secret: &Value) {
+        match secret {
+            Value::String(text) => self.add(text),
+            Value::Number(number) => self.add(&number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| self.add_secret(item)),
+            Value::Object(fields) => {
+                let fields = fields.iter().filter(|(name, _)| *name != PUBLIC);
+                fields.for_each(|(_, value)| self.add_secret(value));
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    /// Adds a text, the token behind an authentication scheme, and the lines of a text of several.
+    pub fn add(&mut self, text: &str) {
+        let text = text.trim();
+        let mut parts = vec![text];
+        if let Some((scheme, token)) = text.split_once(' ')
+            && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !token.contains(' ')
+        {
+            parts.push(token);
+        }
+        parts.extend(text.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE));
+        for part in parts {
+            if part.len() >= MIN_BYTES && !self.values.iter().any(|value| value == part) {
+                self.values.push(part.to_owned());
+            }
+        }
+    }
+
+    pub fn text(&self, text: String) -> String {
+        match self.struck(text.as_bytes()) {
+            // Matches begin and end at characters of the values, so the rest is UTF-8.
+            Some(struck) => String::from_utf8_lossy(&struck).into_owned(),
+            None => text,
+        }
+    }
+
+    pub fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.struck(&bytes).unwrap_or(bytes)
+    }
+
+    /// Returns the bytes without the values; None where they have none.
+    fn struck(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let forms = self.forms();
+        // Built anew each time: a call strikes a few texts, and the automaton is small.
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .build(forms.iter().map(|form| &form.bytes));
+        let mut places = Vec::new();
+        match finder {
+            Ok(finder) if !forms.is_empty() => search(&View::new(bytes), DEPTH, &finder, &forms, &mut places),
+            Ok(_) => return None,
+            // Too many values for an automaton: nothing is let through.
+            Err(_) => places.push(0..bytes.len()),
+        }
+        if places.is_empty() {
+            return None;
+        }
+        places.sort_unstable_by_key(|place| place.start);
+        let (mut struck, mut end) = (Vec::with_capacity(bytes.len()), 0);
+        for place in places {
+            if place.start >= end {
+                struck.extend_from_slice(bytes.get(end..place.start).unwrap_or_default());
+                struck.extend_from_slice(PLACEHOLDER.as_bytes());
+            }
+            end = end.max(place.end);
+        }
+        struck.extend_from_slice(bytes.get(end..).unwrap_or_default());
+        Some(struck)
+    }
+
+    fn forms(&self) -> Vec<Form> {
+        let mut forms = Vec::new();
+        for value in &self.values {
+            let plain = |bytes: Vec<u8>| Form {
+                bytes,
+                is_base64: false,
+            };
+            forms.push(plain(value.as_bytes().to_vec()));
+            if value.contains(' ') {
+                // A form of a web page writes a blank as a plus.
+                forms.push(plain(value.replace(' ', "+").into_bytes()));
+            }
+            forms.push(plain(hex::encode(value).into_bytes()));
+            for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+                // Three bytes are four digits, so the digits depend on how many bytes stand before the value.
+                for skipped in 0..3 {
+                    let whole = value.as_bytes().get(skipped..).unwrap_or_default();
+                    let whole = whole.get(..whole.len() / 3 * 3).unwrap_or_default();
+                    let digits = engine.encode(whole);
+                    if digits.len() >= MIN_BASE64 {
+                        forms.push(Form {
+                            bytes: digits.into_bytes(),
+                            is_base64: true,
+                        });
+                    }
+                }
+            }
+        }
+        forms
+    }
+}
+
+struct Form {
+    bytes: Vec<u8>,
+    /// Whether the digits beside it may hold the rest of the value.
+    is_base64: bool,
+}
+
+/// Text whose escapes are undone, with the place of each byte in the original text.
+struct View {
+    bytes: Vec<u8>,
+    /// Place of each byte, and then the end of the text.
+    starts: Vec<usize>,
+}
+
+impl View {
+    fn new(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.to_vec(),
+            starts: (0..=bytes.len()).collect(),
+        }
+    }
+
+    /// Undoes escapes: `escape` returns the bytes of an escape at the beginning of a text, and its length.
+    /// None where the text has no escape.
+    fn unescaped(&self, mark: u8, escape: fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<Self> {
+        if !self.bytes.contains(&mark) {
+            return None;
+        }
+        let mut view = Self {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            starts: Vec::with_capacity(self.starts.len()),
+        };
+        let mut at = 0;
+        while let Some(rest) = self.bytes.get(at..)
+            && let Some(first) = rest.first()
+        {
+            let start = self.starts.get(at).copied().unwrap_or_default();
+            let (bytes, length) = match *first == mark {
+                true => escape(rest).unwrap_or_else(|| (vec![*first], 1)),
+                false => (vec![*first], 1),
+            };
+            view.starts.extend(bytes.iter().map(|_| start));
+            view.bytes.extend(bytes);
+            at += length;
+        }
+        view.starts.extend(self.starts.last());
+        Some(view)
+    }
+
+    /// Returns the place of a match in the original text.
+    fn place(&self, found: &Range<usize>) -> Option<Range<usize>> {
+        Some(*self.starts.get(found.start)?..*self.starts.get(found.end)?)
+    }
+
+    /// Widens a match by the digits of base64 beside it.
+    fn widened(&self, found: Range<usize>) -> Range<usize> {
+        let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let before = self.bytes.get(..found.start).unwrap_or_default();
+        let after = self.bytes.get(found.end..).unwrap_or_default();
+        let before = before.iter().rev().take(EDGE).take_while(is_digit).count();
+        let after = after.iter().take(EDGE).take_while(is_digit).count();
+        found.start - before..found.end + after
+    }
+}
+
+/// Finds the forms in a view, and in what it says without its escapes.
+fn search(view: &View, depth: u32, finder: &AhoCorasick, forms: &[Form], places: &mut Vec<Range<usize>>) {
+    for found in finder.find_overlapping_iter(&view.bytes) {
+        let is_base64 = forms
+            .get(found.pattern().as_usize())
+            .is_some_and(|form| form.is_base64);
+        let range = match is_base64 {
+            true => view.widened(found.range()),
+            false => found.range(),
+        };
+        places.extend(view.place(&range));
+    }
+    if depth == 0 {
+        return;
+    }
+    let views = [
+        view.unescaped(b'\\', json_escape),
+        view.unescaped(b'%', percent_escape),
+    ];
+    for view in views.into_iter().flatten() {
+        search(&view, depth - 1, finder, forms, places);
+    }
+}
+
+/// `%2F`
+fn percent_escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let mut byte = [0];
+    hex::decode_to_slice(text.get(1..3)?, &mut byte).ok()?;
+    Some((byte.to_vec(), 3))
+}
+
+/// `\n`, `\u00e4`, or a pair such as `\ud83d\ude00`
+fn json_escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let lengths = match text.get(1)? {
+        b'u' => [12, 6],
+        _ => [2, 2],
+    };
+    lengths.into_iter().find_map(|length| {
+        let escape = std::str::from_utf8(text.get(..length)?).ok()?;
+        let character: char = serde_json::from_str(&format!("\"{escape}\"")).ok()?;
+        Some((character.to_string().into_bytes(), length))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    use serde_json::json;
+
+    use super::*;
+
+    fn redaction(secrets: &[Value]) -> Redaction {
+        let mut redaction = Redaction::default();
+        secrets.iter().for_each(|secret| redaction.add_secret(secret));
+        redaction
+    }
+
+    fn percent(text: &str) -> String {
+        text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    }
+
+    fn unicode(text: &str) -> String {
+        let mut units = [0; 2];
+        let escaped = |c: char| -> String {
+            let units = c.encode_utf16(&mut units).iter();
+            units.map(|unit| format!("\\u{unit:04x}")).collect()
+        };
+        text.chars().map(escaped).collect()
+    }
+
+    #[test]
+    fn secret_in_any_form_is_struck_and_the_rest_stays() {
+        for secret in [
+            "hunter",
+            "hunter2-key",
+            "a b&c=d/e+f",
+            "quo\"te\\back\n1",
+            "Grüße 😀 an alle",
+            "100%25 sure",
+        ] {
+            let redaction = redaction(&[json!(secret)]);
+            let json = json!({ "k": secret }).to_string();
+            let form = percent(secret).replace("%20", "+");
+            for text in [
+                secret.to_owned(),
+                secret.to_ascii_uppercase(),
+                json.clone(),
+                json!(json).to_string(),
+                percent(secret),
+                percent(secret).to_uppercase(),
+                format!("\"https://a.example/?k={form}\""),
+                percent(&percent(secret)),
+                unicode(secret),
+                json!(percent(secret)).to_string(),
+                STANDARD.encode(secret),
+                URL_SAFE.encode(secret),
+                percent(&STANDARD.encode(secret)),
+                hex::encode(secret),
+                hex::encode_upper(secret),
+            ] {
+                let whole = format!("before {text} after");
+                let struck = redaction.text(whole.clone());
+                assert!(struck.contains(PLACEHOLDER), "{secret}: {whole}: {struck}");
+                assert!(
+                    struck.starts_with("before ") && struck.ends_with(" after"),
+                    "{struck}"
+                );
+                assert!(struck.len() < whole.len() + PLACEHOLDER.len(), "{struck}");
+            }
+        }
+    }
+
+    #[test]
+    fn secret_within_a_longer_text_in_base64_is_struck_to_its_last_byte() {
+        let secret = "hunter2-key";
+        let redaction = redaction(&[json!(secret)]);
+        for before in ["", "a", "ab", "abc", "ada:"] {
+            for after in ["", "z", "yz", "xyz"] {
+                let text = STANDARD.encode(format!("{before}{secret}{after}"));
+                let struck = redaction.text(format!("Basic {text}"));
+                let kept = struck.replace("Basic ", "").replace(PLACEHOLDER, " ");
+                let decoded: Vec<u8> = kept.split(' ').flat_map(|part| lenient(part)).collect();
+                let decoded = String::from_utf8_lossy(&decoded).into_owned();
+                assert!(struck.contains(PLACEHOLDER), "{before} {after}: {struck}");
+                assert!(
+                    !decoded.contains("hunt") && !decoded.contains("key"),
+                    "{text} {struck} {decoded}"
+                );
+            }
+        }
+    }
+
+    /// Decodes what can be of digits that were cut.
+    fn lenient(digits: &str) -> Vec<u8> {
+        let digits = digits.trim_end_matches('=');
+        let whole = &digits[..digits.len() / 4 * 4];
+        STANDARD.decode(whole).unwrap_or_default()
+    }
+
+    #[test]
+    fn texts_without_a_secret_and_json_around_one_stay_whole() {
+        let redaction = redaction(&[
+            json!({ "username": "orders", "password": "hunter2-key", "list": [["nested-1"]], "pin": 12_345_678 }),
+            json!("Bearer token-of-many"),
+            json!("-----BEGIN KEY-----\nMIIBVgIBADANBgkqhkiG9w0B\n-----END KEY-----"),
+            json!("short"),
+            json!(true),
+        ]);
+        for text in [
+            "",
+            "orders short true",
+            "100 % \\ \\u12 %zz",
+            "token of many",
+            "MIIB",
+        ] {
+            assert_eq!(redaction.text(text.to_owned()), text);
+        }
+        for text in [
+            "hunter2-key",
+            "nested-1",
+            "12345678",
+            "token-of-many",
+            "MIIBVgIBADANBgkqhkiG9w0B",
+        ] {
+            assert_eq!(redaction.text(format!("<{text}>")), "<[secret]>");
+        }
+        let answer = r#"{"a":"hunter2-key","b":["\u0068unter2-key", "nested\u002d1"],"c":7}"#;
+        let struck: Value = serde_json::from_str(&redaction.text(answer.to_owned())).unwrap();
+        assert_eq!(
+            struck,
+            json!({ "a": PLACEHOLDER, "b": [PLACEHOLDER, PLACEHOLDER], "c": 7 })
+        );
+        assert_eq!(
+            redaction.bytes(b"\xffhunter2-key\xfe".to_vec()),
+            b"\xff[secret]\xfe"
+        );
+        assert_eq!(Redaction::default().text("hunter2-key".to_owned()), "hunter2-key");
+    }
+}

@@ -1,0 +1,65 @@
+//! Opens secrets of a project for the processes and MCP servers that they are bound to.
+
+use std::sync::Arc;
+
+use platform::config::Secret;
+use platform::queue::BoxFuture;
+use platform::records::process_secrets::{Holder, ProcessSecrets};
+use platform::sealing::Sealer;
+use platform::{Result, Tenant};
+
+/// A secret, and where it may be sent.
+#[derive(Clone, Debug)]
+pub struct OpenSecret {
+    /// JSON text.
+    pub json: Secret,
+    /// Hosts that may get it, each `host` or `host:port`.
+    pub hosts: Vec<String>,
+}
+
+/// Why a holder gets no secret: a sentence for the owner of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withheld(pub String);
+
+pub trait Secrets: Send + Sync {
+    /// Opens a secret for a holder.
+    fn open<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        holder: Holder<'a>,
+    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>>;
+}
+
+/// Secrets in the records, which the operator sets.
+pub struct SealedSecrets {
+    pub secrets: ProcessSecrets,
+    pub sealer: Arc<dyn Sealer>,
+}
+
+impl Secrets for SealedSecrets {
+    fn open<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        name: &'a str,
+        holder: Holder<'a>,
+    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>> {
+        Box::pin(async move {
+            let Some(secret) = self.secrets.find(tenant, name).await? else {
+                let missing = format!(
+                    "The project has no secret '{name}'; the operator sets it with 'ops secret set'."
+                );
+                return Ok(Err(Withheld(missing)));
+            };
+            let binding = match secret.binding_for(holder) {
+                Ok(binding) => binding,
+                Err(refusal) => return Ok(Err(Withheld(refusal))),
+            };
+            let json = self.secrets.open(self.sealer.as_ref(), tenant, &secret).await?;
+            Ok(Ok(OpenSecret {
+                json,
+                hosts: binding.hosts.clone(),
+            }))
+        })
+    }
+}
