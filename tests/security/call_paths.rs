@@ -2,7 +2,7 @@
 
 use axum::routing::get;
 use axum::{Json, Router};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::Events;
 use tokio::net::TcpListener;
 
