@@ -383,3 +383,36 @@ async fn no_path_leads_around_the_credentials() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A sender chooses the times of its events, and makes no file of the log for each of them.
+#[tokio::test]
+async fn old_timestamps_make_no_file_each() {
+    const EVENTS: usize = 60;
+    let Some(events) = Events::start_local().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    for number in 0..EVENTS {
+        let day = format!(
+            "20{:02}-{:02}-{:02}T12:00:00Z",
+            10 + number % 10,
+            1 + number % 12,
+            1 + number % 28
+        );
+        let body = json!({ "action": "opened", "timestamp": day });
+        events.event(&channel, &body).await;
+    }
+    events.scope.ops(&["audit", "archive"]).expect_success();
+    let log = events
+        .data_dir()
+        .join("objects/millrace-data/log")
+        .join(&events.scope.account)
+        .join(&events.scope.project);
+    let days = std::fs::read_dir(&log).expect("the log has files");
+    let files: usize = days
+        .filter_map(|day| std::fs::read_dir(day.ok()?.path().join("events")).ok())
+        .map(Iterator::count)
+        .sum();
+    // The events of one pass, or of two where the runner makes one meanwhile, before and after midnight.
+    assert!((1..=8).contains(&files), "{files} files of {EVENTS} events");
+}

@@ -173,21 +173,66 @@ async fn of_two_commits_over_one_head_one_lands() {
         head.clone(),
     );
     assert!(merges.await.unwrap());
-    let files = |from, to| logs.files(&world.log, from, to);
-    let days = files("1970-01-01", "1970-01-01").await.unwrap();
+    let days = logs.files_of_day(&world.log, "1970-01-01").await.unwrap();
     let ids: Vec<_> = days
         .iter()
         .map(|file| (&*file.id, file.replaced_by.as_deref()))
         .collect();
     assert_eq!(ids, [("f1", Some("f3")), ("f3", None)]);
-    assert_eq!(files("1970-01-02", "1970-01-09").await.unwrap(), []);
-    assert_eq!(files("1970-01-02", "1970-01-01").await.unwrap(), []);
+    assert_eq!(logs.files_of_day(&world.log, "1970-01-02").await.unwrap(), []);
 
     // Only a replaced file is removed.
     for file in &days {
         logs.remove_file(&world.log, file).await.unwrap();
     }
     assert_eq!(logs.all_files(&world.log).await.unwrap(), [merged]);
+}
+
+#[tokio::test]
+async fn a_file_is_found_by_the_times_of_its_records() {
+    let world = World::new().await;
+    world.insert("e1", 0).await;
+    let read = world.head().await;
+    let spanning = |id: &str, day: &str, from: u64, to: u64| LogFile {
+        from: at(from * 86_400),
+        to: at(to * 86_400 + 86_399),
+        ..file(id, day)
+    };
+    let files = [
+        // Of its day, of the days around it, late, early, and of all times.
+        spanning("of-day", "1970-03-01", 59, 59),
+        spanning("around", "1970-03-01", 58, 60),
+        spanning("late", "1970-03-01", 5, 5),
+        spanning("early", "1970-03-01", 100, 100),
+        spanning("wide", "1970-03-02", 0, 3_000),
+        // As an older version filed a late event: by its own day.
+        spanning("older", "1970-01-06", 5, 5),
+    ];
+    assert!(
+        world
+            .logs
+            .commit(&world.log, &read, &files, &[], read.clone())
+            .await
+            .unwrap()
+    );
+    for from in 0..110 {
+        for length in [0, 1, 2, 40] {
+            let (begin, end) = (at(from * 86_400 + 86_399), at((from + length) * 86_400 + 86_399));
+            let found = world.logs.files(&world.log, begin, end).await.unwrap();
+            let mut found: Vec<_> = found.into_iter().map(|file| file.id).collect();
+            found.sort_unstable();
+            let expected = files.iter().filter(|file| file.from <= end && begin <= file.to);
+            let mut expected: Vec<_> = expected.map(|file| file.id.clone()).collect();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{from} {length}");
+        }
+    }
+    assert_eq!(world.logs.files(&world.log, at(1), at(0)).await.unwrap(), []);
+    let of_day = world.logs.files_of_day(&world.log, "1970-03-01").await.unwrap();
+    assert_eq!(of_day.len(), 4);
+    assert_eq!(world.logs.all_files(&world.log).await.unwrap().len(), 6);
+    let ids = world.logs.all(LogKind::Events).await.unwrap();
+    assert_eq!(ids, std::slice::from_ref(&world.log));
 }
 
 #[tokio::test]

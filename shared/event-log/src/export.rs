@@ -1,5 +1,5 @@
-//! Exports records into one file, sorted by time and id. It works day by day, so that memory does not limit
-//! the size of the log.
+//! Exports records into one file, sorted by time and id. It reads the files of a stretch of time, and sorts a
+//! bounded number of records at a time, so that memory does not limit the size of the log.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,15 +10,17 @@ use std::time::Duration;
 use lake::{sql_path, sql_paths, sql_text};
 use platform::records::logs::{LogFile, LogId, LogKind};
 use platform::{Error, Result, UtcTime};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::columns::{self, Column, PRIVATE_TO};
 use crate::store::LogStore;
 
-/// Number of records of a day from which it is written hour by hour, which keeps each sort small.
+/// Number of records at which the next hour begins another slice, which keeps each sort small.
 const MANY: u64 = 200_000;
-const DAY_MS: u64 = 24 * HOUR_MS;
-const HOUR_MS: u64 = 3_600_000;
+const HOUR_MS: i64 = 3_600_000;
+/// Start of the year 1, a full hour: from here on, hours have positive numbers.
+const FIRST_MS: i64 = -62_135_596_800_000;
 const ALLOWED: Duration = Duration::from_secs(600);
 
 /// Format of an export; independent of the file's name.
@@ -72,9 +74,9 @@ impl LogStore {
         let expected = files.iter().map(|file| file.records).sum();
         progress(Progress { written: 0, expected });
         let mut written = 0;
-        for (from, until) in segments(export, &files) {
+        for (from, until) in segments(export, &files, self.cache_bytes() / 2) {
             let snapshot = self.snapshot(export.logs, from, before(until)).await?;
-            for (from, until) in slices(from, until, &snapshot_files(&snapshot)) {
+            for (from, until) in slices(&snapshot, from, until).await? {
                 let private = match export.private {
                     true => String::new(),
                     false => format!(" AND {PRIVATE_TO} IS NULL"),
@@ -97,50 +99,60 @@ impl LogStore {
     async fn files_of(&self, export: &Export<'_>) -> Result<Vec<LogFile>> {
         let mut found = Vec::new();
         for log in export.logs {
-            let files = self
-                .logs()
-                .files(log, &export.from.day(), &export.to.day())
-                .await?;
-            let overlaps = |file: &LogFile| {
-                file.replaced_by.is_none() && file.from <= export.to && export.from <= file.to
-            };
-            found.extend(files.into_iter().filter(overlaps));
+            let files = self.logs().files(log, export.from, export.to).await?;
+            found.extend(files.into_iter().filter(|file| file.replaced_by.is_none()));
         }
         Ok(found)
     }
 }
 
-fn snapshot_files(snapshot: &crate::Snapshot) -> Vec<&LogFile> {
-    snapshot.files().iter().map(|file| &file.file).collect()
-}
-
-/// Splits the time range into parts, each with its start and its exclusive end: the days with files, and the
-/// time between those days, whose records are all in the tail.
-fn segments(export: &Export<'_>, files: &[LogFile]) -> Vec<(UtcTime, UtcTime)> {
+/// Splits the time range into stretches, each with its start and its exclusive end, whose files have at most
+/// `most_bytes` together. Where files span the same time, no split parts them.
+fn segments(export: &Export<'_>, files: &[LogFile], most_bytes: u64) -> Vec<(UtcTime, UtcTime)> {
     let end = export.to.plus_ms(1);
-    let days: BTreeSet<&str> = files.iter().map(|file| file.day.as_str()).collect();
     let mut bounds = BTreeSet::from([export.from, end]);
-    for day in days {
-        if let Ok(begin) = format!("{day}T00:00:00Z").parse::<UtcTime>() {
-            bounds.extend([begin, begin.plus_ms(DAY_MS)]);
+    bounds.extend(files.iter().flat_map(|file| [file.from, file.to.plus_ms(1)]));
+    let bounds: Vec<UtcTime> = bounds.range(export.from..=end).copied().collect();
+    let bytes = |from: UtcTime, until: UtcTime| -> u64 {
+        let files = files.iter().filter(|file| file.overlaps(from, before(until)));
+        files.map(|file| file.bytes).sum()
+    };
+    let mut segments: Vec<(UtcTime, UtcTime)> = Vec::new();
+    for (from, until) in bounds.iter().zip(bounds.iter().skip(1)) {
+        match segments.last_mut() {
+            Some((begin, last)) if bytes(*begin, *until) <= most_bytes => *last = *until,
+            _ => segments.push((*from, *until)),
         }
     }
-    let bounds: Vec<UtcTime> = bounds.range(export.from..=end).copied().collect();
-    let pairs = bounds.iter().zip(bounds.iter().skip(1));
-    pairs.map(|(from, until)| (*from, *until)).collect()
+    segments
 }
 
-/// Splits a part of the time range into hours where it has many records.
-fn slices(from: UtcTime, until: UtcTime, files: &[&LogFile]) -> Vec<(UtcTime, UtcTime)> {
-    let records: u64 = files.iter().map(|file| file.records).sum();
+/// Splits a stretch of time at full hours into slices of about [`MANY`] records.
+async fn slices(
+    snapshot: &crate::Snapshot,
+    from: UtcTime,
+    until: UtcTime,
+) -> Result<Vec<(UtcTime, UtcTime)>> {
+    let sql = format!(
+        "WITH hours AS (SELECT (epoch_ms(\"timestamp\") - {FIRST_MS}) // {HOUR_MS} AS hour, count(*) AS records \
+         FROM {} WHERE \"timestamp\" >= {} AND \"timestamp\" < {} GROUP BY 1), \
+         running AS (SELECT hour, sum(records) OVER (ORDER BY hour) // {MANY} AS slice FROM hours) \
+         SELECT CAST(max(hour) + 1 AS BIGINT) FROM running GROUP BY slice ORDER BY 1",
+        snapshot.source(),
+        literal(from),
+        literal(until)
+    );
     let mut slices = Vec::new();
     let mut begin = from;
-    while records > MANY && begin.plus_ms(HOUR_MS) < until {
-        slices.push((begin, begin.plus_ms(HOUR_MS)));
-        begin = begin.plus_ms(HOUR_MS);
+    for row in snapshot.rows(&sql, &[]).await? {
+        let hour = row.first().and_then(Value::as_i64);
+        let end = hour.and_then(|hour| UtcTime::from_millis(hour.checked_mul(HOUR_MS)? + FIRST_MS));
+        let end = end.ok_or_else(|| Error::internal("the hours of an export cannot be read"))?;
+        let end = end.min(until);
+        slices.push((begin, end));
+        begin = end;
     }
-    slices.push((begin, until));
-    slices
+    Ok(slices)
 }
 
 /// Returns the last millisecond before a time.
@@ -274,23 +286,15 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn file(day: &str, records: u64) -> LogFile {
+    fn file(from: &str, to: &str, bytes: u64) -> LogFile {
         serde_json::from_value(json!({
-            "id": "f", "day": day, "records": records, "bytes": 1, "sha256": "", "digest": 0,
-            "from": "2026-11-24T00:00:00Z", "to": "2026-11-24T00:00:00Z", "written_at": "2026-11-24T00:00:00Z",
+            "id": "f", "day": "2026-11-24", "records": 1, "bytes": bytes, "sha256": "", "digest": 0,
+            "from": from, "to": to, "written_at": "2026-11-24T00:00:00Z",
         }))
         .unwrap()
     }
 
-    fn texts(times: &[(UtcTime, UtcTime)]) -> Vec<String> {
-        times
-            .iter()
-            .map(|(from, until)| format!("{from} {until}"))
-            .collect()
-    }
-
-    #[test]
-    fn a_time_is_cut_at_the_days_that_have_files() {
+    fn texts(files: &[LogFile], most_bytes: u64) -> String {
         let export = Export {
             logs: &[],
             from: at("2026-11-01T12:00:00Z"),
@@ -298,26 +302,30 @@ mod tests {
             format: ExportFormat::Csv,
             private: false,
         };
-        let files = [
-            file("2026-11-01", 1),
-            file("2026-11-23", 1),
-            file("2026-11-24", 1),
-        ];
-        insta::assert_snapshot!(texts(&segments(&export, &files)).join("\n"), @r"
-        2026-11-01T12:00:00.000Z 2026-11-02T00:00:00.000Z
-        2026-11-02T00:00:00.000Z 2026-11-23T00:00:00.000Z
-        2026-11-23T00:00:00.000Z 2026-11-24T00:00:00.000Z
-        2026-11-24T00:00:00.000Z 2026-11-24T12:00:00.000Z
-        ");
-        assert_eq!(segments(&export, &[]).len(), 1);
+        let segments = segments(&export, files, most_bytes).into_iter();
+        let texts = segments.map(|(from, until)| format!("{from} {until}"));
+        texts.collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn a_day_of_many_records_is_cut_into_hours() {
-        let (from, until) = (at("2026-11-23T00:30:00Z"), at("2026-11-24T00:00:00Z"));
-        assert_eq!(slices(from, until, &[&file("2026-11-23", MANY)]), [(from, until)]);
-        let hours = slices(from, until, &[&file("2026-11-23", MANY + 1)]);
-        assert_eq!((hours.len(), hours[0].0, hours[23].1), (24, from, until));
-        assert!(hours.windows(2).all(|pair| pair[0].1 == pair[1].0));
+    fn a_time_is_split_where_its_files_are_too_large_together() {
+        let files = [
+            file("2026-11-01T00:00:00Z", "2026-11-01T23:00:00Z", 50),
+            file("2026-11-20T00:00:00Z", "2026-11-20T23:00:00Z", 50),
+            file("2026-11-24T00:00:00Z", "2026-11-24T23:00:00Z", 150),
+        ];
+        let whole = "2026-11-01T12:00:00.000Z 2026-11-24T12:00:00.000Z";
+        assert_eq!(texts(&files, 250), whole);
+        assert_eq!(texts(&[], 0), whole);
+        insta::assert_snapshot!(texts(&files, 100), @r"
+        2026-11-01T12:00:00.000Z 2026-11-24T00:00:00.000Z
+        2026-11-24T00:00:00.000Z 2026-11-24T12:00:00.000Z
+        ");
+        // A file of all times is in each part.
+        let wide = file("1970-01-01T00:00:00Z", "2099-01-01T00:00:00Z", 60);
+        insta::assert_snapshot!(texts(&[files[0].clone(), files[1].clone(), wide], 120), @r"
+        2026-11-01T12:00:00.000Z 2026-11-20T00:00:00.000Z
+        2026-11-20T00:00:00.000Z 2026-11-24T12:00:00.000Z
+        ");
     }
 }

@@ -73,7 +73,7 @@ impl Snapshot {
         &self.source
     }
 
-    /// Returns the files with records between the times of the snapshot, by log, day and id.
+    /// Returns the files that may have records between the times of the snapshot, by log.
     pub fn files(&self) -> &[SnapshotFile] {
         &self.files
     }
@@ -230,14 +230,13 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
     if from > to {
         return Ok(view);
     }
-    let (first_day, last_day) = (from.day(), to.day());
-    let read = || try_join(logs.files(log, &first_day, &last_day), tail(logs, log)).boxed();
+    let read = || try_join(logs.files(log, from, to), tail(logs, log)).boxed();
     let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
         return Ok(view);
     };
-    let overlaps = |file: &LogFile| file.replaced_by.is_none() && file.from <= to && from <= file.to;
     view.unsettled = unsettled(&head, &files);
-    view.files = files.into_iter().filter(overlaps).collect();
+    view.files = files;
+    view.files.retain(|file| file.replaced_by.is_none());
     view.unsettled
         .retain(|id| view.files.iter().any(|file| file.id == *id));
     let mut seen = HashSet::new();

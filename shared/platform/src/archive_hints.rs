@@ -1,4 +1,4 @@
-//! Sends hints about logs with new records to the archiver. A lost hint only delays archiving, because the
+//! Sends hints about logs with new records to the archiver, grouped by account. A lost hint only delays archiving, because the
 //! head of each log becomes due anyway.
 
 use std::collections::HashMap;
@@ -72,7 +72,8 @@ impl ArchiveHints {
         let body = serde_json::to_string(&hint).unwrap_or_default();
         let delivery = Delivery {
             delay,
-            ..Delivery::default()
+            group: Some(&log.account),
+            account: Some(&log.account),
         };
         let sent = timeout(PATIENCE, self.queue.send_as(&body, delivery)).await;
         let sent = sent.unwrap_or_else(|_| Err(Error::unavailable("the queue took too long")));
@@ -94,11 +95,14 @@ mod tests {
     use crate::records::logs::LogKind;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<(String, Duration)>>);
+    struct Kept(Mutex<Vec<(String, Duration, [String; 2])>>);
 
     impl Queue for Kept {
         fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
-            self.0.lock().push((body.to_owned(), delivery.delay));
+            let [group, account] = [delivery.group, delivery.account].map(|name| name.unwrap().to_owned());
+            self.0
+                .lock()
+                .push((body.to_owned(), delivery.delay, [group, account]));
             Box::pin(async { Ok(()) })
         }
     }
@@ -118,7 +122,7 @@ mod tests {
         let sent = queue.0.lock();
         let logs: Vec<LogId> = sent
             .iter()
-            .map(|(body, _)| serde_json::from_str::<ArchiveHint>(body).unwrap().log)
+            .map(|(body, ..)| serde_json::from_str::<ArchiveHint>(body).unwrap().log)
             .collect();
         assert_eq!(logs, [of_demo.clone(), of_demo, of_account.clone(), of_account]);
         assert_eq!(
@@ -126,5 +130,6 @@ mod tests {
             r#"{"account_id":"acme","project_id":"demo","kind":"events"}"#
         );
         assert_eq!((sent[0].1, sent[3].1), (WINDOW, Duration::ZERO));
+        assert!(sent.iter().all(|(_, _, names)| *names == ["acme", "acme"]));
     }
 }

@@ -6,6 +6,7 @@ mod crashes;
 mod digests;
 mod listing;
 mod merging;
+mod receipt;
 mod records;
 mod retention;
 mod world;

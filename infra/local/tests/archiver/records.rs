@@ -14,10 +14,10 @@ use crate::world::{World, at, envelope};
 const NOON: &str = "2026-11-24T12:00:00.123Z";
 
 #[tokio::test]
-async fn records_leave_the_tail_for_a_file_of_each_day() {
+async fn records_leave_the_tail_for_a_file_of_the_day_and_one_of_late_records() {
     let world = World::new().await;
     world.events(0..30, NOON).await;
-    // Ends of days, offsets, and days far in the past and the future.
+    // The days around the one on which the records come, offsets, and days far in the past and the future.
     for (id, time) in [
         ("last", "2026-11-23T23:59:59.999Z"),
         ("first", "2026-11-24T00:00:00Z"),
@@ -30,26 +30,21 @@ async fn records_leave_the_tail_for_a_file_of_each_day() {
     }
     world.advance_minutes(1);
     let passed = world.pass().await;
-    assert_eq!((passed.records, passed.files, passed.lag_s), (36, 5, 60));
+    assert_eq!((passed.records, passed.files, passed.lag_s), (36, 2, 60));
     assert_eq!(world.tail().await, 0);
     let files = world.files().await;
     let days: Vec<_> = files
         .iter()
         .map(|file| (file.day.as_str(), file.records))
         .collect();
+    assert_eq!(days, [("2026-11-24", 33), ("2026-11-24", 3)]);
+    let spans = [&files[0], &files[1]].map(|file| (file.from, file.to));
     assert_eq!(
-        days,
+        spans,
         [
-            ("1969-07-20", 1),
-            ("2016-12-31", 1),
-            ("2026-11-23", 2),
-            ("2026-11-24", 31),
-            ("2999-12-31", 1)
+            (at("2026-11-23T23:30:00Z"), at(NOON)),
+            (at("1969-07-20T20:17:40Z"), at("2999-12-31T23:59:59Z"))
         ]
-    );
-    assert_eq!(
-        (files[2].from, files[2].to),
-        (at("2026-11-23T23:30:00Z"), at("2026-11-23T23:59:59.999Z"))
     );
     let archived = world.archived().await;
     assert_eq!(archived.len(), 36);
@@ -58,7 +53,7 @@ async fn records_leave_the_tail_for_a_file_of_each_day() {
     let head = world.head().await;
     assert_eq!(
         (head.unsettled.len(), head.waiting_files, head.idle_passes),
-        (0, 5, 0)
+        (0, 2, 0)
     );
     assert_eq!(head.due_at, world.clock.now().plus_ms(60_000));
     // A pass without new records changes only the time of the next pass.

@@ -108,6 +108,11 @@ impl World {
         self.archiver().pass(&self.log).await.unwrap()
     }
 
+    /// Returns the folder of the test, whose files the children may read.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn advance_minutes(&self, minutes: i64) {
         self.clock.advance_ms(minutes * 60_000);
     }

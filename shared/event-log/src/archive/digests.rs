@@ -7,7 +7,7 @@ use platform::Result;
 use platform::records::logs::{DigestRef, LogFile, LogHead};
 
 use super::schedule::is_hour_over;
-use super::{Pass, Step};
+use super::{Pass, Signing, Step};
 use crate::digest::{DigestFile, LogDigest, PreviousDigest, SCHEMA_VERSION, digest_hour, sign};
 
 /// Number of waiting files at which a digest is signed before the hour is over: its text must fit into an
@@ -16,7 +16,7 @@ const MAX_WAITING: u64 = 300;
 
 impl Pass<'_> {
     pub(super) fn is_digest_due(&self) -> bool {
-        let is_over = |since| is_hour_over(since, self.now());
+        let is_over = |since| self.signing == Signing::Now || is_hour_over(since, self.now());
         self.head.waiting_files >= MAX_WAITING || self.head.waiting_since.is_some_and(is_over)
     }
 

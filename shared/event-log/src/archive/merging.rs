@@ -1,4 +1,4 @@
-//! Merges small files of a day, and all files of a finished day.
+//! Merges small files of a day, and all files of a finished day; those with late records apart.
 //!
 //! The replaced files stay for running readers; the collection removes them once a digest covers the merged
 //! file.
@@ -35,7 +35,7 @@ impl Pass<'_> {
             }
         } else {
             for day in &self.touched {
-                let files = self.archiver.logs.files(self.log, day, day).await?;
+                let files = self.archiver.logs.files_of_day(self.log, day).await?;
                 days.insert(day.clone(), files);
             }
         }
@@ -110,9 +110,17 @@ pub(super) fn first_written_at(file: &LogFile) -> UtcTime {
 
 /// Groups the files of a day; each group becomes one file.
 fn groups(day: &str, files: Vec<LogFile>, now: UtcTime) -> Vec<Vec<LogFile>> {
-    if is_closed(day, &files, now) {
-        return fitting(files, 2);
-    }
+    let is_closed = is_closed(day, &files, now);
+    let (late, near): (Vec<_>, Vec<_>) = files.into_iter().partition(LogFile::is_late);
+    let groups = [near, late].into_iter().flat_map(|files| match is_closed {
+        true => fitting(files, 2),
+        false => similar(files),
+    });
+    groups.collect()
+}
+
+/// Groups files of about the same size.
+fn similar(files: Vec<LogFile>) -> Vec<Vec<LogFile>> {
     let mut similar: BTreeMap<u32, Vec<LogFile>> = BTreeMap::new();
     for file in files {
         let size = file.bytes.max(SMALL_BYTES) / SMALL_BYTES;
@@ -165,8 +173,8 @@ mod tests {
             private: 0,
             bytes: *bytes,
             sha256: String::new(),
-            from: UtcTime::EPOCH,
-            to: UtcTime::EPOCH,
+            from: "2026-11-24T10:00:00Z".parse().unwrap(),
+            to: "2026-11-24T11:00:00Z".parse().unwrap(),
             written_at: written_at.parse().unwrap(),
             first_written_at: None,
             digest: 0,
@@ -211,5 +219,15 @@ mod tests {
         assert_eq!(sizes("2026-11-27T11:00:00Z", late), [2]);
         let large = files(&[200_000_000, 100_000_000, 60_000_000, 1_000], written);
         assert_eq!(sizes("2026-11-25T02:00:00Z", large), [3]);
+    }
+
+    #[test]
+    fn late_records_stay_apart() {
+        let mut mixed = files(&[1_000; 20], "2026-11-24T12:00:00Z");
+        for file in &mut mixed[..17] {
+            file.from = UtcTime::EPOCH;
+        }
+        assert_eq!(sizes("2026-11-24T12:00:00Z", mixed.clone()), [17]);
+        assert_eq!(sizes("2026-11-25T02:00:00Z", mixed), [3, 17]);
     }
 }

@@ -1,10 +1,10 @@
 //! Archives a log: moves the tail into files, and only then lets its records expire.
 //!
-//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file per day,
-//! merges small files, signs a digest once an hour is over, collects objects that no file item names, and
-//! sets the time of the next pass. Files are committed together with the head of the log, under its revision:
-//! of two archivers one commits, and the other removes its files. After a crash, the next pass finishes the
-//! work.
+//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file for each
+//! day on which records came, merges small files, signs a digest once an hour is over, collects objects that
+//! no file item names, and sets the time of the next pass. Files are committed together with the head of the
+//! log, under its revision: of two archivers one commits, and the other removes its files. After a crash, the
+//! next pass finishes the work.
 
 mod collection;
 mod config;
@@ -16,6 +16,7 @@ mod rounds;
 mod schedule;
 mod settling;
 mod steps;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,16 +30,16 @@ use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, UtcTime, metrics};
 use tempfile::TempDir;
-use tokio::sync::Semaphore;
 use tracing::info;
 
 pub use config::ArchiverConfig;
 pub use steps::{Crash, Step};
+use turns::{Permit, Turns};
 
 /// Time limit of a DuckDB job in a pass.
 const JOB_DEADLINE: Duration = Duration::from_secs(120);
 /// Time after which a pass starts no further round, in milliseconds: the queue gives a function several logs.
-const PASS_BUDGET_MS: u64 = 100_000;
+pub const PASS_BUDGET_MS: u64 = 100_000;
 /// Maximum number of concurrent passes of one process: each holds a batch of records in memory.
 const PASSES_AT_ONCE: usize = 2;
 
@@ -57,7 +58,7 @@ struct Inner {
     folder: PathBuf,
     retention: Retention,
     crash: Crash,
-    passes: Semaphore,
+    turns: Turns,
 }
 
 /// Results of a pass.
@@ -83,6 +84,14 @@ pub struct Passed {
     pub more: bool,
     /// Whether another archiver changed the log meanwhile; it does the remaining work.
     pub lost: bool,
+    /// Duration of the pass.
+    pub took_ms: u64,
+}
+
+/// The right of an account to make passes, one at a time, until it is dropped.
+pub struct Turn<'a> {
+    archiver: &'a Inner,
+    _permit: Permit<'a>,
 }
 
 impl Archiver {
@@ -105,15 +114,38 @@ impl Archiver {
                 folder,
                 retention: config.retention,
                 crash: config.crash,
-                passes: Semaphore::new(PASSES_AT_ONCE),
+                turns: Turns::new(PASSES_AT_ONCE),
             }),
         })
     }
 
-    /// Makes one pass over a log. Does nothing where the log does not exist.
+    /// Waits for a turn of an account: the accounts take turns, however many logs one has.
+    pub async fn turn(&self, account: &str) -> Result<Turn<'_>> {
+        Ok(Turn {
+            archiver: &self.inner,
+            _permit: self.inner.turns.take(account).await?,
+        })
+    }
+
+    /// Makes one pass over a log, in a turn of its account.
     pub async fn pass(&self, log: &LogId) -> Result<Passed> {
-        let inner = &self.inner;
-        let _permit = inner.passes.acquire().await.map_err(Error::internal)?;
+        self.turn(&log.account).await?.pass(log, Signing::Hourly).await
+    }
+}
+
+/// When a pass signs a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signing {
+    /// Once an hour with new files is over.
+    Hourly,
+    /// Also for new files of the current hour.
+    Now,
+}
+
+impl Turn<'_> {
+    /// Makes one pass over a log of the account. Does nothing where the log does not exist.
+    pub async fn pass(&self, log: &LogId, signing: Signing) -> Result<Passed> {
+        let inner = self.archiver;
         let Some(head) = inner.logs.head(log).await? else {
             return Ok(Passed::default());
         };
@@ -123,6 +155,7 @@ impl Archiver {
             archiver: inner,
             log,
             head,
+            signing,
             began: inner.clock.now(),
             work: TempDir::new_in(&folder).map_err(Error::internal)?,
             folder,
@@ -131,6 +164,7 @@ impl Archiver {
         };
         let finished = pass.run().await?;
         pass.passed.lost = !finished;
+        pass.passed.took_ms = pass.now().millis_since(pass.began);
         pass.report();
         Ok(pass.passed)
     }
@@ -142,6 +176,7 @@ struct Pass<'a> {
     log: &'a LogId,
     /// Head as last read or written.
     head: LogHead,
+    signing: Signing,
     began: UtcTime,
     /// Folder with all files of the account, which its children can read.
     folder: PathBuf,
@@ -251,7 +286,7 @@ impl Pass<'_> {
         }
         for file in added {
             // A repeated commit is refused even if the first one succeeded and only its response was lost.
-            let files = self.archiver.logs.files(self.log, &file.day, &file.day).await?;
+            let files = self.archiver.logs.files_of_day(self.log, &file.day).await?;
             if files.iter().any(|known| known.id == file.id) {
                 return Ok(false);
             }

@@ -27,7 +27,10 @@ const DETAILS_AT_ONCE: usize = 16;
 pub(super) struct Pending {
     pub key: RecordKey,
     pub id: String,
+    /// Day on which the record came.
     pub day: String,
+    /// The record's own time.
+    pub time: UtcTime,
     pub row: String,
 }
 
@@ -123,7 +126,8 @@ async fn event_record(objects: &Objects, key: &RecordKey, record: &EventRecord) 
     Ok(Pending {
         key: key.clone(),
         id: record.id.clone(),
-        day: envelope.timestamp.day(),
+        day: record.received_at.day(),
+        time: envelope.timestamp,
         row: row::event_row(record, &envelope)?,
     })
 }
@@ -133,6 +137,7 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
         key: key.clone(),
         id: record.id.clone(),
         day: record.timestamp.day(),
+        time: record.timestamp,
         row: row::audit_row(record)?,
     })
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use platform::records::logs::{FileRef, LogFile, LogHead, RecordKey};
+use platform::records::logs::{FileRef, LogFile, LogHead, RecordKey, is_near};
 use platform::{Result, ids};
 
 use super::records::{Batch, Pending, write_rows};
 use super::{Pass, Step, discard};
 use crate::write::{WrittenFile, write};
 
-/// Maximum number of days of one commit, each with a file.
-const MAX_DAYS: usize = 50;
+/// Maximum number of days of one commit, each with at most two files.
+const MAX_DAYS: usize = 40;
 
 impl Pass<'_> {
     /// Archives the tail while there is time. Returns whether there is more, or None where another archiver
@@ -45,18 +45,14 @@ impl Pass<'_> {
             days.entry(record.day.clone()).or_default().push(record);
         }
         let more = batch.more || days.len() > MAX_DAYS;
-        let mut keys = Vec::new();
+        let pending: Vec<_> = days.into_values().take(MAX_DAYS).flatten().collect();
+        let keys: Vec<_> = pending.iter().map(|record| record.key.clone()).collect();
+        let pending = self.without_repeats(pending).await?;
+        let records = pending.len() as u64;
+        self.passed.repeats += keys.len() as u64 - records;
         let mut files = Vec::new();
-        let mut records = 0;
-        for (day, pending) in days.into_iter().take(MAX_DAYS) {
-            keys.extend(pending.iter().map(|record| record.key.clone()));
-            let all = pending.len();
-            let pending = self.without_repeats(&day, pending).await?;
-            self.passed.repeats += (all - pending.len()) as u64;
-            records += pending.len() as u64;
-            if !pending.is_empty() {
-                files.push(self.write_day(&day, &pending).await?);
-            }
+        for (day, pending) in groups(pending) {
+            files.push(self.write_group(&day, &pending).await?);
         }
         self.reached(Step::FilesWritten)?;
         if !files.is_empty() && !self.land_batch(&files).await? {
@@ -86,7 +82,7 @@ impl Pass<'_> {
         Ok(true)
     }
 
-    async fn write_day(&self, day: &str, pending: &[Pending]) -> Result<LogFile> {
+    async fn write_group(&self, day: &str, pending: &[Pending]) -> Result<LogFile> {
         let rows = self.path("rows.ndjson");
         write_rows(&rows, pending.iter().map(|record| record.row.as_str()))?;
         let id = ids::new_id(self.now());
@@ -116,4 +112,28 @@ impl Pass<'_> {
         let expires_at = self.until(self.now()).as_seconds();
         self.archiver.logs.settle(self.log, keys, expires_at).await
     }
+}
+
+/// Groups records into files: by the day on which they came, and late ones apart, so that few of them do not
+/// widen the times of a file. Where most records of a day are late, one file has them all: a sender that
+/// chooses its times makes as many files as others.
+fn groups(pending: Vec<Pending>) -> Vec<(String, Vec<Pending>)> {
+    let mut days: BTreeMap<String, [Vec<Pending>; 2]> = BTreeMap::new();
+    for record in pending {
+        let [near, late] = days.entry(record.day.clone()).or_default();
+        match is_near(&record.day, record.time) {
+            true => near.push(record),
+            false => late.push(record),
+        }
+    }
+    let mut groups = Vec::new();
+    for (day, [mut near, mut late]) in days {
+        if late.len() > near.len() {
+            late.append(&mut near);
+        }
+        groups.push((day.clone(), near));
+        groups.push((day, late));
+    }
+    groups.retain(|(_, records)| !records.is_empty());
+    groups
 }

@@ -1,4 +1,5 @@
-//! Counts the records of each day of a listing, so that whole days can be skipped by their count.
+//! Counts the records of each day of a listing, so that whole days can be skipped by their count. An audit
+//! record comes at its own time, so a file of a day has the records of that day alone.
 
 use std::collections::BTreeMap;
 
@@ -61,12 +62,11 @@ async fn add(
     (from, to): (UtcTime, UtcTime),
     viewer: &Viewer,
 ) -> Result<()> {
-    let (first, last) = (from.day(), to.day());
     for _ in 0..READS {
         let Some(head) = logs.head(log).await? else {
             return Ok(());
         };
-        let files = logs.files(log, &first, &last).await?;
+        let files = logs.files(log, from, to).await?;
         let tail = bounded_tail::<Timed>(logs, log).await?;
         let is_current = logs
             .head(log)

@@ -425,6 +425,13 @@ pub(crate) fn log_file_sort(day: &str, file: &str) -> String {
     format!("{day}#{file}")
 }
 
+/// Start of the sort keys of files with records from far before or after their day: it sorts after all days.
+pub(crate) const LATE_LOG_FILES: &str = "late#";
+
+pub(crate) fn late_log_file_sort(day: &str, file: &str) -> String {
+    format!("{LATE_LOG_FILES}{day}#{file}")
+}
+
 /// Replaces the project in keys of data that belongs only to an account.
 pub(crate) const NO_PROJECT: &str = "*";
 

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 
+const DAY_MS: i64 = 24 * 3_600_000;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// Day of the records, `YYYY-MM-DD` in UTC.
+    /// Day of the file, see [`LogFile::day`].
     pub day: String,
     /// UUIDv7.
     pub id: String,
@@ -76,12 +78,13 @@ impl LogHead {
     }
 }
 
-/// A file of a log. Its records are from one day, and are in no other file that is not replaced.
+/// A file of a log. Its records came on one day, and are in no other file that is not replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFile {
     /// UUIDv7.
     pub id: String,
-    /// Day of the records, `YYYY-MM-DD` in UTC.
+    /// Day on which the records came, `YYYY-MM-DD` in UTC: a sender chooses the times of its events, and must
+    /// not choose the number of files. Files of older versions have the day of the events' own time.
     pub day: String,
     /// At least 1.
     pub records: u64,
@@ -92,9 +95,9 @@ pub struct LogFile {
     pub bytes: u64,
     /// SHA-256 of the object's bytes, in hexadecimal.
     pub sha256: String,
-    /// Earliest time of a record.
+    /// Earliest own time of a record.
     pub from: UtcTime,
-    /// Latest time of a record.
+    /// Latest own time of a record.
     pub to: UtcTime,
     /// Time of the commit.
     pub written_at: UtcTime,
@@ -120,4 +123,36 @@ pub struct LogFile {
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl LogFile {
+    /// Whether a record may have its own time from `from` to `to`, both included.
+    pub fn overlaps(&self, from: UtcTime, to: UtcTime) -> bool {
+        self.from <= to && from <= self.to
+    }
+
+    /// Whether a record's own time is not near the file's day, see [`is_near`].
+    pub fn is_late(&self) -> bool {
+        !is_near(&self.day, self.from) || !is_near(&self.day, self.to)
+    }
+}
+
+/// Whether a time is on a day or on one of the two beside it: records often come after midnight, and clocks
+/// differ. Records of other times are in files of their own, so that the times of most files stay close
+/// together.
+pub fn is_near(day: &str, time: UtcTime) -> bool {
+    let Ok(begin) = day.parse::<UtcTime>() else {
+        return false;
+    };
+    let after = time.as_millis().saturating_sub(begin.as_millis());
+    (-DAY_MS..2 * DAY_MS).contains(&after)
+}
+
+/// Returns the days that the files of records near a day have: the day before and the day after.
+pub(super) fn days_beside(from: UtcTime, to: UtcTime) -> (String, String) {
+    let before = UtcTime::from_millis(from.as_millis().saturating_sub(DAY_MS));
+    (
+        before.unwrap_or(from).day(),
+        to.plus_ms(DAY_MS.unsigned_abs()).day(),
+    )
 }

@@ -11,9 +11,9 @@ const NO_PROJECT_FOLDER: &str = "!account";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogKind {
-    /// Events of the platform, by the time at which they happened.
+    /// Events of the platform, filed by the time at which they were received.
     Events,
-    /// Audit records, by the time of the answer.
+    /// Audit records, filed by the time of the answer.
     Audit,
 }
 

@@ -12,6 +12,7 @@ mod tail;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures::future::try_join;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
@@ -21,7 +22,7 @@ use crate::records::listing_shards::ListingShards;
 use crate::records::{Condition, Query, Table, Written, keys};
 
 pub(crate) use adopt::ARCHIVED;
-pub use head::{DigestRef, FileRef, LogFile, LogHead};
+pub use head::{DigestRef, FileRef, LogFile, LogHead, is_near};
 pub use log_id::{LogId, LogKind};
 pub use tail::{RecordKey, TailRecord};
 
@@ -117,14 +118,35 @@ impl Logs {
         Ok(logs.collect())
     }
 
-    /// Lists the files from `from_day` to `to_day`, inclusive, and also the replaced ones.
-    pub async fn files(&self, log: &LogId, from_day: &str, to_day: &str) -> Result<Vec<LogFile>> {
-        if from_day > to_day {
+    /// Lists the files that may have records of the time from `from` to `to`, both included, and also the
+    /// replaced ones.
+    pub async fn files(&self, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Vec<LogFile>> {
+        if from > to {
             return Ok(Vec::new());
         }
+        let (first, last) = head::days_beside(from, to);
+        let mut files = self
+            .files_of_days(log, &first, &last, keys::LATE_LOG_FILES)
+            .await?;
+        files.retain(|file| file.overlaps(from, to));
+        Ok(files)
+    }
+
+    /// Lists the files of a day, and also the replaced ones.
+    pub async fn files_of_day(&self, log: &LogId, day: &str) -> Result<Vec<LogFile>> {
+        let late = keys::late_log_file_sort(day, "");
+        self.files_of_days(log, day, day, &late).await
+    }
+
+    /// Lists the files of these days, and then those of late records whose sort keys start with `late`.
+    async fn files_of_days(&self, log: &LogId, first: &str, last: &str, late: &str) -> Result<Vec<LogFile>> {
+        let table = self.table(log.kind);
         // `~` sorts after the `#` that follows the day.
-        let query = Query::partition(log.files()).between(from_day, format!("{to_day}~"));
-        self.table(log.kind).all(&query).await
+        let near = Query::partition(log.files()).between(first, format!("{last}~"));
+        let late = Query::partition(log.files()).prefix(late);
+        let (mut files, late) = try_join(table.all(&near), table.all(&late)).await?;
+        files.extend(late);
+        Ok(files)
     }
 
     /// Lists all files, and also the replaced ones.
@@ -183,18 +205,33 @@ impl Logs {
         }
     }
 
+    /// Lists all logs of a kind, of all accounts.
+    pub async fn all(&self, kind: LogKind) -> Result<Vec<LogId>> {
+        let ever = UtcTime::EPOCH.plus_ms(u64::MAX);
+        let due = self.table(kind).all(&Query::due(keys::DUE_LOGS, ever)).await?;
+        Ok(ids(due, kind))
+    }
+
     /// Lists up to `most` logs of a kind whose next pass is due, longest overdue first.
     pub async fn due(&self, kind: LogKind, by: UtcTime, most: usize) -> Result<Vec<LogId>> {
         let query = Query::due(keys::DUE_LOGS, by);
         let (due, _) = self.table(kind).page::<DueRecord>(&query, most, None).await?;
-        let logs = due.into_iter().filter_map(|record| {
-            let (account, _, project) = keys::log_of(&record.pk, &record.sk)?;
-            Some(LogId::new(account, project, kind))
-        });
-        Ok(logs.collect())
+        Ok(ids(due, kind))
     }
 }
 
+fn ids(due: Vec<DueRecord>, kind: LogKind) -> Vec<LogId> {
+    let logs = due.into_iter().filter_map(|record| {
+        let (account, _, project) = keys::log_of(&record.pk, &record.sk)?;
+        Some(LogId::new(account, project, kind))
+    });
+    logs.collect()
+}
+
 fn file_key(log: &LogId, file: &LogFile) -> crate::records::Key {
-    crate::records::Key::new(log.files(), keys::log_file_sort(&file.day, &file.id))
+    let sort = match file.is_late() {
+        true => keys::late_log_file_sort(&file.day, &file.id),
+        false => keys::log_file_sort(&file.day, &file.id),
+    };
+    crate::records::Key::new(log.files(), sort)
 }
