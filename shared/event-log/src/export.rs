@@ -26,7 +26,8 @@ const ALLOWED: Duration = Duration::from_secs(600);
 /// Format of an export; independent of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// A header and a line per record; lists and objects as JSON.
+    /// A header and a line per record; lists and objects as JSON. A text that a spreadsheet would run as a
+    /// formula begins with `'`.
     Csv,
     /// A JSON object per record; an event in the form of its envelope.
     Ndjson,
@@ -216,8 +217,13 @@ impl<'a> Parts<'a> {
 
     fn options(&self) -> String {
         match self.format {
-            // The first part has the header.
-            ExportFormat::Csv => format!("FORMAT csv, HEADER {}", self.paths.is_empty()),
+            // The first part is the header alone. Texts are quoted, so that a spreadsheet with another
+            // separator finds no cell in them.
+            ExportFormat::Csv if self.paths.is_empty() => "FORMAT csv, HEADER".to_owned(),
+            ExportFormat::Csv => format!(
+                "FORMAT csv, HEADER false, FORCE_QUOTE ({})",
+                self.texts().join(", ")
+            ),
             ExportFormat::Ndjson => "FORMAT json".to_owned(),
             ExportFormat::Parquet => PARQUET.to_owned(),
         }
@@ -234,6 +240,12 @@ impl<'a> Parts<'a> {
         list.join(", ")
     }
 
+    /// Returns the columns that are texts in CSV, quoted.
+    fn texts(&self) -> Vec<String> {
+        let texts = columns::all(self.kind).into_iter().filter(is_text);
+        texts.map(|column| format!("\"{}\"", column.name)).collect()
+    }
+
     fn shown(&self, column: Column) -> String {
         let name = column.name;
         match (self.format, column.sql_type) {
@@ -247,6 +259,7 @@ impl<'a> Parts<'a> {
             (ExportFormat::Csv, list) if list.ends_with("[]") => {
                 format!("to_json(\"{name}\")::VARCHAR AS \"{name}\"")
             }
+            (ExportFormat::Csv, "VARCHAR") => format!("{} AS \"{name}\"", guarded(name)),
             _ => format!("\"{name}\""),
         }
     }
@@ -272,6 +285,20 @@ impl<'a> Parts<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a column is a text in CSV, where lists are JSON.
+fn is_text(column: &Column) -> bool {
+    column.sql_type == "VARCHAR" || column.sql_type.ends_with("[]")
+}
+
+/// Returns the SQL of a text column with a `'` before texts that a spreadsheet would run: also after white
+/// space and characters that are not shown, which some remove, and in the full width of East Asian texts.
+fn guarded(name: &str) -> String {
+    format!(
+        "CASE WHEN regexp_matches(\"{name}\", '^([\\pZ\\pC]*[=+\\-@\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]|[\\t\\r\\n])') \
+         THEN '''' || \"{name}\" ELSE \"{name}\" END"
+    )
 }
 
 const PARQUET: &str = "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2";

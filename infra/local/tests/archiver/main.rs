@@ -4,6 +4,7 @@
 
 mod crashes;
 mod digests;
+mod export;
 mod listing;
 mod merging;
 mod receipt;
