@@ -17,6 +17,7 @@ mod imports;
 mod ingest;
 mod isolation;
 mod local_ports;
+mod log_tampering;
 mod logs;
 mod neighbours;
 mod own_servers;

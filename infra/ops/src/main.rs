@@ -71,7 +71,8 @@ const EXAMPLES: &str = r#"Examples:
   ops delivery redrive --subscription <id>      try that again
   ops receiver --secret whsec_…                 receive webhooks on port 4000 and print them
   ops model                                     stand in for a language model on port 4010
-  ops audit verify copy --key audit-key.pem     check a copy of the log against its signed digests
+  ops audit verify copy --key audit-key.pem --notes digests.txt
+                                                check a copy of the log against its signed digests
   ops audit export --from 2026-11-01 --to 2026-11-30 --format csv audit.csv
                                                 the audit records of a month; --kind events for events
   ops check                                     hold the stored data against the invariants

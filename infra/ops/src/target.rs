@@ -89,17 +89,6 @@ impl TargetArguments {
         Ok(Arc::new(LocalSigningKey::of_digests(&data).map_err(refused)?))
     }
 
-    /// Returns the folder with the data directory's objects. Fails for a deployed stage.
-    pub fn bucket_folder(&self) -> Result<PathBuf> {
-        if self.deployed {
-            return Err(Error::invalid(
-                "Name a copy of the bucket: aws s3 sync s3://<bucket>/log copy/log makes one.",
-            ));
-        }
-        self.require_data_dir()?;
-        Ok(self.data_dir.join("objects").join(DATA_BUCKET))
-    }
-
     /// Returns the path of a data directory that holds its own records and objects. Where DynamoDB or S3
     /// holds them, the error says what to back up instead.
     pub fn embedded(&self) -> Result<&Path> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
 use event_log::digest::PublicKey;
-use event_log::verify::{ExpectedDigest, Report, verify};
+use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
 use event_log::{LogStore, LogStoreConfig};
 use lake::{Engine, EngineConfig, sql_path};
 use local::data_dir::DataDir;
@@ -203,7 +203,8 @@ impl World {
 
     pub async fn verify(&self, copy: &Path, expected: &[ExpectedDigest]) -> Result<Report> {
         let key = PublicKey::read(&self.key.public_key().await?)?;
-        verify(copy, &key, expected, &mut |_| {})
+        let copy = LogCopy::of_folder(copy, |_| None)?;
+        verify(&copy, &key, expected, self.clock.now(), &mut |_| {}).await
     }
 }
 

@@ -1,9 +1,10 @@
 //! `ops audit archive`: runs a pass of the archiver over the logs of a project, before other tools read the
-//! files.
+//! files, and on demand signs what it wrote, before a check or a copy for an auditor.
 //!
 //! It may run beside the archiver of the runner or of the stage: of two passes over one log, one commits.
 
-use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
+use clap::Args;
+use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed, Signing};
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Error, Result};
 use serde_json::json;
@@ -11,7 +12,18 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::{TargetArguments, refused};
 
-pub async fn run(arguments: &TargetArguments, output: Output) -> Result<()> {
+#[derive(Args)]
+pub struct ArchiveArguments {
+    /// Signs a digest of the new files at once, instead of after the hour.
+    #[arg(long)]
+    sign: bool,
+}
+
+pub async fn run(archive: &ArchiveArguments, arguments: &TargetArguments, output: Output) -> Result<()> {
+    let signing = match archive.sign {
+        true => Signing::Now,
+        false => Signing::Hourly,
+    };
     let target = arguments.open().await?;
     let folder = tempfile::tempdir().map_err(Error::internal)?;
     let environment = platform::config::Environment::read().map_err(refused)?;
@@ -31,7 +43,8 @@ pub async fn run(arguments: &TargetArguments, output: Output) -> Result<()> {
     let (account, project) = (target.tenant.account(), target.tenant.project());
     let mut records = 0;
     for kind in LogKind::ALL {
-        records += archived(&archiver, &LogId::new(account, Some(project), kind)).await?;
+        let log = LogId::new(account, Some(project), kind);
+        records += archived(&archiver, &log, signing).await?;
     }
     output.print(
         &json!({ "records": records }),
@@ -40,7 +53,7 @@ pub async fn run(arguments: &TargetArguments, output: Output) -> Result<()> {
 }
 
 /// Repeats the pass while the log holds more records than one pass has time for.
-async fn archived(archiver: &Archiver, log: &LogId) -> Result<u64> {
+async fn archived(archiver: &Archiver, log: &LogId, signing: Signing) -> Result<u64> {
     let mut records = 0;
     loop {
         let Passed {
@@ -48,7 +61,7 @@ async fn archived(archiver: &Archiver, log: &LogId) -> Result<u64> {
             more,
             lost,
             ..
-        } = archiver.pass(log).await?;
+        } = archiver.turn(&log.account).await?.pass(log, signing).await?;
         records += more_records;
         if !more || lost {
             return Ok(records);

@@ -21,12 +21,12 @@ pub enum AuditCommand {
     /// the update; repeating it is harmless.
     Adopt,
     /// Archives the current records of the project's logs at once, instead of within the next minutes.
-    Archive,
+    Archive(archive::ArchiveArguments),
     /// Writes the records of a period to one file, each once, ordered by time.
     Export(export::ExportArguments),
     /// Prints the public key that verifies the log's digests, as PEM.
     Key,
-    /// Verifies a copy of the log against its signed digests, offline, and names the first file that was
+    /// Verifies the log, or offline a copy of it, against its signed digests, and names the first file that was
     /// changed, removed or added.
     Verify(verify::VerifyArguments),
 }
@@ -34,7 +34,7 @@ pub enum AuditCommand {
 pub async fn run(command: AuditCommand, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     match command {
         AuditCommand::Adopt => adopt::run(&target.open().await?, output).await?,
-        AuditCommand::Archive => archive::run(target, output).await?,
+        AuditCommand::Archive(arguments) => archive::run(&arguments, target, output).await?,
         AuditCommand::Export(arguments) => export::run(&arguments, &target.open().await?, output).await?,
         AuditCommand::Key => key::run(target, output).await?,
         AuditCommand::Verify(arguments) => return verify::run(arguments, target, output).await,

@@ -1,4 +1,4 @@
-//! `ops audit verify`: verifies a copy of the log against its digests.
+//! `ops audit verify`: verifies the log, or a copy of it, against its digests.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use event_log::digest::PublicKey;
-use event_log::verify::{ExpectedDigest, Report, bytes_of, verify};
-use platform::{Error, Result};
+use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
+use platform::records::logs::{LogKind, Logs};
+use platform::{Clock, Error, Result, UtcTime};
 
 use crate::output::Output;
-use crate::target::TargetArguments;
+use crate::target::{Target, TargetArguments};
 
 /// Maximum number of findings that are printed as text; JSON has up to 1,000.
 const SHOWN: usize = 20;
@@ -18,7 +19,7 @@ const SHOWN: usize = 20;
 #[derive(Args)]
 pub struct VerifyArguments {
     /// Copy of the bucket, of its folder `log`, or of the folder of an account or project in it. Without
-    /// it, the log of the local runner's data directory.
+    /// it, the log itself, which must also have the last digest of each log that the records know.
     folder: Option<PathBuf>,
     /// File with the public key that `ops audit key` printed, as PEM or DER. Without it, the key of the
     /// data directory, or of the deployed stage.
@@ -28,6 +29,14 @@ pub struct VerifyArguments {
     /// the end of a log was cut off.
     #[arg(long, value_name = "NAME=SHA256")]
     expect: Vec<ExpectedDigest>,
+    /// File with the last digests of the earlier check, which are expected. A check that finds nothing writes
+    /// the new ones. Keep it apart from the log.
+    #[arg(long, value_name = "FILE")]
+    notes: Option<PathBuf>,
+    /// Time at which the copy was made, such as 2026-11-24T18:00:00Z, where that was not just now: a file
+    /// without a digest may be an hour and a half old.
+    #[arg(long, value_name = "TIME")]
+    copied_at: Option<UtcTime>,
 }
 
 /// Verifies, prints the findings, and fails if anything differs from its signature.
@@ -37,18 +46,94 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
         None => target.digest_key().await?.public_key().await?,
     };
     let key = PublicKey::read(&key)?;
-    let folder = match arguments.folder {
-        Some(folder) => folder,
-        None => target.bucket_folder()?,
+    let mut expected = arguments.expect;
+    let mut is_first = false;
+    if let Some(notes) = &arguments.notes {
+        let noted = noted(notes)?;
+        is_first = noted.is_empty();
+        expected.extend(noted);
+    }
+    let copy = match &arguments.folder {
+        Some(folder) => LogCopy::of_folder(folder, embedded::files::key_of)?,
+        None => {
+            let target = target.open().await?;
+            // The heads are read first: each of their digests is an object then.
+            expected.extend(known(&target).await?);
+            LogCopy::of_store(&target.objects).await?
+        }
     };
-    let mut progress = Progress::new(bytes_of(&folder)?);
-    let report = verify(&folder, &key, &arguments.expect, &mut |bytes| progress.add(bytes))?;
+    if copy.is_empty() && expected.is_empty() {
+        return Err(Error::invalid(
+            "There is no log yet: the first file is written about a minute after the first event or change.",
+        ));
+    }
+    let mut progress = Progress::new(copy.bytes());
+    let now = arguments.copied_at.unwrap_or_else(|| Clock::System.now());
+    let report = verify(&copy, &key, &expected, now, &mut |bytes| progress.add(bytes)).await?;
     progress.end();
-    output.print(&report, &lines(&report))?;
+    if let Some(notes) = arguments.notes.as_ref().filter(|_| report.holds()) {
+        note(notes, &report)?;
+    }
+    let mut text = lines(&report);
+    if is_first {
+        text.push_str("\nThere were no notes of an earlier check to compare with.");
+    }
+    output.print(&report, &text)?;
     Ok(match report.holds() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Returns the last digest of each log that the records know.
+async fn known(target: &Target) -> Result<Vec<ExpectedDigest>> {
+    let logs = Logs::new(target.events.clone(), target.audit_table.clone());
+    let mut expected = Vec::new();
+    for kind in LogKind::ALL {
+        for log in logs.all(kind).await? {
+            let head = logs.head(&log).await?;
+            // An archiver that died has the text of a digest that is no object yet.
+            let written = head.filter(|head| head.unwritten_digest.is_none());
+            expected.extend(
+                written
+                    .and_then(|head| head.last_digest)
+                    .map(|last| ExpectedDigest {
+                        name: last.name,
+                        sha256: last.sha256,
+                    }),
+            );
+        }
+    }
+    Ok(expected)
+}
+
+/// Reads the notes of an earlier check; none before the first.
+fn noted(path: &Path) -> Result<Vec<ExpectedDigest>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(unusable(path, &cause)),
+    };
+    let digests = text.lines().filter(|line| !line.is_empty());
+    let digests = digests.map(|line| line.parse().map_err(|cause: String| unusable(path, &cause)));
+    digests.collect()
+}
+
+/// Writes the last digests for the next check.
+fn note(path: &Path, report: &Report) -> Result<()> {
+    let last = report.logs.iter().filter_map(|log| log.last_digest.as_ref());
+    let lines: String = last
+        .map(|last| format!("{}={}\n", last.name, last.sha256))
+        .collect();
+    // A check that dies leaves the earlier notes.
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let written = std::fs::write(&part, lines).and_then(|()| std::fs::rename(&part, path));
+    written.map_err(|cause| unusable(path, &cause))
+}
+
+fn unusable(path: &Path, cause: &dyn std::fmt::Display) -> Error {
+    Error::invalid(format!("The notes {} cannot be used: {cause}.", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -100,8 +185,17 @@ fn lines(report: &Report) -> String {
     if left > 0 {
         lines.push(format!("       and {left} more; --json names up to 1,000."));
     }
-    if report.holds() {
-        lines.push("Everything is as it was signed. Note each last digest, and pass it to the next check with --expect.".to_owned());
+    if report.is_complete() {
+        lines.push(
+            "Everything is as it was signed. Pass each last digest to the next check, with --notes or --expect."
+                .to_owned(),
+        );
+    } else if report.holds() {
+        lines.push(
+            "Nothing differs from what was signed, and some files are not signed yet: check again in an hour, or sign them \
+             with `ops audit archive --sign`."
+                .to_owned(),
+        );
     }
     lines.join("\n")
 }

@@ -121,6 +121,19 @@ fn below(folder: &Folder, entry: &DirEntry) -> Option<Folder> {
     })
 }
 
+/// Returns the key, or the end of one, from the path of an object's file below a folder; None for a path that
+/// is no such file.
+pub fn key_of(path: &Path) -> Option<String> {
+    let mut names = path.iter().map(|name| name.to_str());
+    let last = names.next_back()??;
+    let mut key = String::new();
+    for name in names {
+        key += &names::key_of_folder(name?)?;
+    }
+    key += &names::key_of_file(last)?;
+    (names::file(&key) == path).then_some(key)
+}
+
 /// None for a file that is not an object.
 fn key(bucket: &Path, folder: &Folder, entry: &DirEntry) -> Option<String> {
     let part = names::key_of_file(entry.file_name().to_str()?)?;

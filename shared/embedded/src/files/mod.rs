@@ -25,6 +25,7 @@ use platform::{Error, Result};
 
 pub use held::HeldObjects;
 pub use links::{LINKS_PATH, Links};
+pub use listing::key_of;
 use listing::present;
 pub use uploads::{Upload, other_size};
 use writing::{Replace, Writer};

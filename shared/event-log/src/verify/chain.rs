@@ -1,11 +1,9 @@
 //! Reads the digests of a log in order.
 
-use std::fs;
-use std::io::Result;
-
-use platform::UtcTime;
 use platform::records::logs::LogKind;
+use platform::{Result, UtcTime};
 
+use super::copy::LogCopy;
 use super::folders::{DigestPath, Owner};
 use super::report::{Fault, Finding};
 use crate::digest::{DigestName, FIRST_SEQUENCE, LogDigest, PublicKey, sha256_hex};
@@ -72,7 +70,8 @@ impl Chain {
 }
 
 /// Reads digests sorted by sequence. The first valid one names the log where the folder names do not.
-pub(super) fn read(
+pub(super) async fn read(
+    copy: &LogCopy,
     digests: &[DigestPath],
     kind: LogKind,
     owner: &mut Owner,
@@ -89,7 +88,7 @@ pub(super) fn read(
         let mut refused = Vec::new();
         let mut link = None;
         for found in of_sequence {
-            match open(found, kind, owner, key)? {
+            match open(copy, found, kind, owner, key).await? {
                 Ok(opened) if link.is_none() => link = Some(opened),
                 Ok(_) => refused.push((found, String::new())),
                 Err(reason) => refused.push((found, reason)),
@@ -124,13 +123,16 @@ pub(super) fn read(
 }
 
 /// Returns a digest if it is valid, else its fault.
-fn open(
+async fn open(
+    copy: &LogCopy,
     found: &DigestPath,
     kind: LogKind,
     owner: &Owner,
     key: &PublicKey,
 ) -> Result<std::result::Result<Link, String>> {
-    let bytes = fs::read(&found.path)?;
+    let Some(bytes) = copy.read(&found.place).await? else {
+        return Ok(Err("was removed during the check".to_owned()));
+    };
     let digest = match key.open(&bytes) {
         Ok(digest) => digest,
         Err(reason) => return Ok(Err(reason.sentence().to_owned())),

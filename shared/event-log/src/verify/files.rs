@@ -1,36 +1,42 @@
 //! Checks the files of a log against its digests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{Read as _, Result};
-use std::path::Path;
 
-use platform::ids;
 use platform::records::logs::LogKind;
-use sha2::{Digest as _, Sha256};
+use platform::{Result, UtcTime, ids};
 
 use super::chain::Chain;
-use super::folders::{DataPath, LogFolder, Owner};
+use super::copy::{LogCopy, Place as ObjectPlace};
+use super::folders::{DataPath, Owner};
 use super::report::{Fault, Finding, LastDigest, LogReport};
-use crate::digest::{DigestFile, UNLISTED_MARGIN_MS};
+use crate::digest::{DigestFile, UNCOVERED_MS, UNLISTED_MARGIN_MS};
 
-/// Number of bytes hashed at a time.
-const PIECE_BYTES: usize = 256 * 1_024;
+/// Detail of a file that a digest must list by now.
+const UNCOVERED: &str = "is older than an hour and a half, and no digest lists it. If its archiver did not run \
+    since, run `ops audit archive --sign` and check again";
 
 /// Sort key of a finding: its sequence, digests before files.
 type Place = (u64, bool);
 
-pub(super) fn check(
-    folder: &LogFolder,
-    kind: LogKind,
-    owner: &Owner,
-    chain: &Chain,
+/// Digests and time that the files of a log are checked against.
+pub(super) struct Against<'a> {
+    pub copy: &'a LogCopy,
+    pub kind: LogKind,
+    pub owner: &'a Owner,
+    pub chain: &'a Chain,
+    /// Time of the copy.
+    pub now: UtcTime,
+}
+
+pub(super) async fn check(
+    against: Against<'_>,
     data: &[DataPath],
     progress: &mut dyn FnMut(u64),
 ) -> Result<LogReport> {
-    let prefix = owner
-        .folder()
-        .unwrap_or_else(|| folder.path.display().to_string());
+    let Against {
+        copy, kind, chain, ..
+    } = against;
+    let prefix = copy.folder_of(against.owner);
     let mut checked = Checked {
         report: LogReport {
             folder: prefix.clone(),
@@ -40,12 +46,15 @@ pub(super) fn check(
             ..LogReport::default()
         },
         findings: Vec::new(),
-        chain,
+        against,
     };
+    if chain.links.is_empty() && chain.findings.is_empty() {
+        checked.unsigned(&prefix, data.len());
+    }
     for (sequence, finding) in &chain.findings {
         checked.findings.push(((*sequence, false), finding.clone()));
     }
-    let present: BTreeMap<&str, &DataPath> = data.iter().map(|file| (file.place.as_str(), file)).collect();
+    let present: BTreeMap<&str, &DataPath> = data.iter().map(|file| (file.name.as_str(), file)).collect();
     let replaced = replaced(chain);
     let mut listed = BTreeSet::new();
     for (sequence, file) in files(chain) {
@@ -54,15 +63,20 @@ pub(super) fn check(
             .strip_prefix(&format!("{prefix}/"))
             .unwrap_or(&file.name);
         listed.insert(place.to_owned());
+        let is_replaced = replaced.contains(file.name.as_str());
         match present.get(place) {
-            Some(found) => checked.compare(sequence, file, found)?,
-            None if replaced.contains(file.name.as_str()) => {}
-            None => checked.missing(sequence, file),
+            Some(found) => checked.compare(sequence, file, &found.place, is_replaced).await?,
+            None if is_replaced => {}
+            // A file that was written while the objects were listed.
+            None => {
+                let place = ObjectPlace::Key(file.name.clone());
+                checked.compare(sequence, file, &place, false).await?;
+            }
         }
     }
     checked.merges_keep_records();
     for file in data {
-        if !listed.contains(&file.place) {
+        if !listed.contains(&file.name) {
             checked.unlisted(file, &prefix);
         }
         progress(file.bytes);
@@ -73,7 +87,7 @@ pub(super) fn check(
 struct Checked<'a> {
     report: LogReport,
     findings: Vec<(Place, Finding)>,
-    chain: &'a Chain,
+    against: Against<'a>,
 }
 
 impl Checked<'_> {
@@ -82,28 +96,47 @@ impl Checked<'_> {
             .push(((sequence, true), Finding::new(fault, name, detail)));
     }
 
-    fn compare(&mut self, sequence: u64, file: &DigestFile, found: &DataPath) -> Result<()> {
-        if found.bytes != file.bytes {
-            let detail = format!("has {} bytes, of {} that were signed", found.bytes, file.bytes);
-            self.add(sequence, Fault::Changed, &file.name, detail);
-        } else if hash(&found.path)? != file.sha256 {
-            self.add(
-                sequence,
-                Fault::Changed,
-                &file.name,
-                "has not the hash that was signed",
-            );
-        } else {
-            self.report.files += 1;
-            self.report.bytes += file.bytes;
-            self.report.records += file.records;
+    /// Without a digest, nothing proves anything about the files.
+    fn unsigned(&mut self, prefix: &str, files: usize) {
+        let name = format!("{prefix}/digests/{}", self.against.kind.as_str());
+        let detail = format!(
+            "has no digest, and the log has {files} file(s). The first digest is signed after the hour of the first \
+             file; `ops audit archive --sign` signs one at once"
+        );
+        self.add(0, Fault::Removed, &name, detail);
+    }
+
+    async fn compare(
+        &mut self,
+        sequence: u64,
+        file: &DigestFile,
+        place: &ObjectPlace,
+        is_replaced: bool,
+    ) -> Result<()> {
+        match self.against.copy.hash(place).await? {
+            Some(sha256) if sha256 == file.sha256 => {
+                self.report.files += 1;
+                self.report.bytes += file.bytes;
+                self.report.records += file.records;
+            }
+            Some(_) => {
+                let detail = "has not the hash that was signed";
+                self.add(sequence, Fault::Changed, &file.name, detail);
+            }
+            None if is_replaced => {}
+            None => self.missing(sequence, file),
         }
         Ok(())
     }
 
     /// An invalid later digest may list the file that replaces this one: then the digest is reported first.
     fn missing(&mut self, sequence: u64, file: &DigestFile) {
-        let gap = self.chain.gaps.iter().rfind(|gap| gap.sequence > sequence);
+        let gap = self
+            .against
+            .chain
+            .gaps
+            .iter()
+            .rfind(|gap| gap.sequence > sequence);
         match gap {
             Some(gap) => self.add(
                 gap.sequence,
@@ -118,20 +151,34 @@ impl Checked<'_> {
     /// Handles a file that no valid digest lists: it may be younger than the last digest, or belong to an
     /// invalid one.
     fn unlisted(&mut self, file: &DataPath, prefix: &str) {
-        let name = format!("{prefix}/{}", file.place);
+        let name = format!("{prefix}/{}", file.name);
         let Some(made) = ids::time_of(&file.id) else {
             return self.add(0, Fault::Added, &name, "has not the name of a file of the log");
         };
         // The writer's clock may be behind the clock of the digest's signer.
         let latest = made.plus_ms(UNLISTED_MARGIN_MS);
-        let in_gap = self.chain.gaps.iter().any(|gap| {
+        let Against { chain, now, .. } = self.against;
+        let in_gap = chain.gaps.iter().any(|gap| {
             gap.after.is_none_or(|after| latest >= after) && gap.before.is_none_or(|before| made <= before)
         });
-        let links = &self.chain.links;
-        if in_gap {
+        let links = &chain.links;
+        if in_gap || links.is_empty() {
             self.report.unproven += 1;
         } else if links.last().is_none_or(|last| latest >= last.digest.created_at) {
-            self.report.not_covered_yet += 1;
+            // An id and the time of a file can be chosen, so neither makes a file young by itself.
+            let is_old = made.min(file.modified).plus_ms(UNCOVERED_MS) <= now;
+            if is_old {
+                self.add(u64::MAX, Fault::Added, &name, UNCOVERED);
+            } else if made > now.plus_ms(UNLISTED_MARGIN_MS) {
+                self.add(
+                    u64::MAX,
+                    Fault::Added,
+                    &name,
+                    "has an id of the future, and no digest lists it",
+                );
+            } else {
+                self.report.not_covered_yet += 1;
+            }
         } else {
             let next = links.iter().find(|link| link.digest.created_at >= made);
             let sequence = next.map_or(u64::MAX, |link| link.digest.sequence);
@@ -145,11 +192,12 @@ impl Checked<'_> {
     }
 
     fn merges_keep_records(&mut self) {
-        let records: BTreeMap<&str, u64> = files(self.chain)
+        let chain = self.against.chain;
+        let records: BTreeMap<&str, u64> = files(chain)
             .map(|(_, file)| (file.name.as_str(), file.records))
             .collect();
         let mut broken = Vec::new();
-        for (sequence, file) in files(self.chain).filter(|(_, file)| !file.replaces.is_empty()) {
+        for (sequence, file) in files(chain).filter(|(_, file)| !file.replaces.is_empty()) {
             let before: Option<u64> = file.replaces.iter().map(|name| records.get(name.as_str())).sum();
             if before.is_some_and(|before| before != file.records) {
                 broken.push((sequence, file.name.clone()));
@@ -187,17 +235,4 @@ fn last(chain: &Chain) -> Option<LastDigest> {
         sha256: link.sha256.clone(),
         created_at: link.digest.created_at,
     })
-}
-
-fn hash(path: &Path) -> Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            return Ok(hex::encode(hasher.finalize()));
-        }
-        hasher.update(piece.get(..read).unwrap_or_default());
-    }
 }

@@ -1,32 +1,22 @@
-//! Finds the logs in a folder, and sorts their files.
+//! Sorts the objects of logs by log.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Result;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
 
+use platform::UtcTime;
 use platform::records::logs::LogKind;
 
+use super::copy::{Listed, Place};
 use crate::digest::{DigestName, LogDigest};
 
-/// Bucket, its folder `log`, account and project, and one folder around them.
-const MAX_DEPTH: usize = 4;
+/// Folder of a log's digests, beside those of its days.
+const DIGESTS: &str = "digests";
 
-/// Content of a folder.
+/// Objects of the logs of a project, or of the records of a whole account.
 #[derive(Default)]
-pub(super) struct Found {
-    pub logs: Vec<LogFolder>,
-    /// Parquet files and digests that are at no valid place of a log.
-    pub strays: Vec<PathBuf>,
-}
-
-/// Folder of a project, or of the records of a whole account.
 pub(super) struct LogFolder {
-    pub path: PathBuf,
     pub owner: Owner,
     pub digests: BTreeMap<LogKind, Vec<DigestPath>>,
     pub files: BTreeMap<LogKind, Vec<DataPath>>,
-    pub strays: Vec<PathBuf>,
 }
 
 /// Names of a log's owner as far as they are known, from the folders inside the given one, or from the first
@@ -40,15 +30,16 @@ pub(super) struct Owner {
 
 pub(super) struct DigestPath {
     pub name: DigestName,
-    pub path: PathBuf,
+    pub place: Place,
 }
 
 pub(super) struct DataPath {
-    /// Path below the log's folder: `<day>/<kind>/<id>.parquet`.
-    pub place: String,
+    /// Key below the log's folder: `<day>/<kind>/<id>.parquet`.
+    pub name: String,
     pub id: String,
-    pub path: PathBuf,
+    pub place: Place,
     pub bytes: u64,
+    pub modified: UtcTime,
 }
 
 impl Owner {
@@ -70,120 +61,95 @@ impl Owner {
     }
 }
 
-pub(super) fn find(folder: &Path) -> Result<Found> {
-    let mut found = Found::default();
-    let inside = folder.join("log");
-    match inside.is_dir() && !is_log_folder(folder)? {
-        true => walk(&inside, &mut Vec::new(), &mut found)?,
-        false => walk(folder, &mut Vec::new(), &mut found)?,
-    }
-    Ok(found)
+/// Logs, by the parts of the keys before those that every log has.
+#[derive(Default)]
+pub(super) struct Sorted {
+    logs: BTreeMap<Vec<String>, LogFolder>,
+    /// Parts of the keys of all sorted objects.
+    known: BTreeSet<Vec<String>>,
+    strays: Vec<String>,
 }
 
-fn walk(folder: &Path, above: &mut Vec<String>, found: &mut Found) -> Result<()> {
-    if is_log_folder(folder)? {
-        found.logs.push(sorted(folder, above)?);
-        return Ok(());
-    }
-    for entry in entries(folder)? {
-        if !entry.is_folder {
-            if is_of_a_log(&entry.name) {
-                found.strays.push(entry.path);
-            }
-            continue;
+impl Sorted {
+    /// Adds an object to its log, or to the strays. Leaves out files of another kind, such as those of a
+    /// desktop.
+    pub fn add(&mut self, listed: Listed) {
+        let name = listed.parts.last().map(String::as_str).unwrap_or_default();
+        if !is_of_a_log(name) {
+            return;
         }
-        if above.len() < MAX_DEPTH {
-            above.push(entry.name);
-            walk(&entry.path, above, found)?;
-            above.pop();
+        // The names of two files may stand for one key.
+        let is_new = self.known.insert(listed.parts.clone());
+        let shown = match &listed.place {
+            Place::File(path) => path.display().to_string(),
+            Place::Key(key) => key.clone(),
+        };
+        if !is_new || !self.sort(listed) {
+            self.strays.push(shown);
         }
     }
-    Ok(())
-}
 
-/// Returns whether a folder directly contains days or digests of a log.
-fn is_log_folder(folder: &Path) -> Result<bool> {
-    for kind in LogKind::ALL {
-        for entry in entries(folder)? {
-            if !entry.is_folder || !(entry.name == "digests" || is_day(&entry.name)) {
-                continue;
-            }
-            let below = entry.path.join(kind.as_str());
-            if below.is_dir()
-                && entries(&below)?
-                    .iter()
-                    .any(|file| !file.is_folder && is_of_a_log(&file.name))
-            {
-                return Ok(true);
-            }
+    /// False for an object that is at no valid place.
+    fn sort(&mut self, listed: Listed) -> bool {
+        let Listed { parts, is_whole, .. } = &listed;
+        let Some((owner, [folder, kind, name])) = parts.split_last_chunk::<3>() else {
+            return false;
+        };
+        let kind = LogKind::ALL.into_iter().find(|known| known.as_str() == kind);
+        let (Some(kind), true) = (kind, !is_whole || owner.len() == 2) else {
+            return false;
+        };
+        if folder == DIGESTS {
+            let Some(name) = DigestName::read(name) else {
+                return false;
+            };
+            let place = listed.place.clone();
+            let digests = self.log(owner).digests.entry(kind).or_default();
+            digests.push(DigestPath { name, place });
+            return true;
         }
+        let Some(id) = name.strip_suffix(".parquet").filter(|_| is_day(folder)) else {
+            return false;
+        };
+        let file = DataPath {
+            name: format!("{folder}/{}/{name}", kind.as_str()),
+            id: id.to_owned(),
+            place: listed.place.clone(),
+            bytes: listed.bytes,
+            modified: listed.modified,
+        };
+        self.log(owner).files.entry(kind).or_default().push(file);
+        true
     }
-    Ok(false)
-}
 
-fn sorted(folder: &Path, above: &[String]) -> Result<LogFolder> {
-    let mut names = above.iter().rev();
-    let mut log = LogFolder {
-        path: folder.to_owned(),
-        owner: Owner {
+    fn log(&mut self, owner: &[String]) -> &mut LogFolder {
+        let log = self.logs.entry(owner.to_vec()).or_default();
+        let mut names = owner.iter().rev();
+        log.owner = Owner {
             project: names.next().cloned(),
             account: names.next().cloned(),
-        },
-        digests: BTreeMap::new(),
-        files: BTreeMap::new(),
-        strays: Vec::new(),
-    };
-    collect(folder, &mut Vec::new(), &mut log)?;
-    for digests in log.digests.values_mut() {
-        digests.sort_by(|one, other| one.name.cmp(&other.name));
+        };
+        log
     }
-    Ok(log)
+
+    /// Returns the logs, and the names of objects that belong to none.
+    pub fn finish(self) -> (Vec<LogFolder>, Vec<String>) {
+        let mut logs: Vec<_> = self.logs.into_values().collect();
+        for log in &mut logs {
+            for digests in log.digests.values_mut() {
+                digests.sort_by(|one, other| one.name.cmp(&other.name));
+            }
+        }
+        (logs, self.strays)
+    }
 }
 
-fn collect(folder: &Path, above: &mut Vec<String>, log: &mut LogFolder) -> Result<()> {
-    for entry in entries(folder)? {
-        if entry.is_folder {
-            above.push(entry.name);
-            collect(&entry.path, above, log)?;
-            above.pop();
-        } else if is_of_a_log(&entry.name) {
-            sort_in(entry, above, log);
-        }
-    }
-    Ok(())
+/// Returns whether a folder of a log has this name: a day, or the digests.
+pub(super) fn is_part(name: &str) -> bool {
+    name == DIGESTS || is_day(name)
 }
 
-fn sort_in(entry: Entry, above: &[String], log: &mut LogFolder) {
-    let kind = |name: &String| LogKind::ALL.into_iter().find(|kind| kind.as_str() == name);
-    if let [first, second] = above
-        && let Some(kind) = kind(second)
-    {
-        if first == "digests"
-            && let Some(name) = DigestName::read(&entry.name)
-        {
-            let path = entry.path;
-            return log
-                .digests
-                .entry(kind)
-                .or_default()
-                .push(DigestPath { name, path });
-        }
-        if is_day(first)
-            && let Some(id) = entry.name.strip_suffix(".parquet")
-        {
-            return log.files.entry(kind).or_default().push(DataPath {
-                place: format!("{first}/{second}/{}", entry.name),
-                id: id.to_owned(),
-                bytes: entry.bytes,
-                path: entry.path,
-            });
-        }
-    }
-    log.strays.push(entry.path);
-}
-
-/// Returns whether a reader could take the file for a part of the log. The check ignores other files, such as
-/// those of a desktop.
+/// Returns whether a reader could take the file for a part of the log.
 fn is_of_a_log(name: &str) -> bool {
     let extension = name
         .rsplit_once('.')
@@ -201,38 +167,4 @@ fn is_day(name: &str) -> bool {
             .bytes()
             .enumerate()
             .all(|(index, byte)| is_digit(index, byte))
-}
-
-struct Entry {
-    name: String,
-    path: PathBuf,
-    is_folder: bool,
-    bytes: u64,
-}
-
-/// Returns the entries of a folder by name. It does not follow links to folders, because these may form a
-/// cycle.
-fn entries(folder: &Path) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        let path = entry.path();
-        let found = match kind.is_symlink() {
-            // A dangling link counts as a missing file.
-            true => match fs::metadata(&path) {
-                Ok(found) if found.is_file() => found,
-                _ => continue,
-            },
-            false => entry.metadata()?,
-        };
-        entries.push(Entry {
-            name: entry.file_name().to_string_lossy().into_owned(),
-            is_folder: found.is_dir(),
-            bytes: found.len(),
-            path,
-        });
-    }
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(entries)
 }

@@ -1,12 +1,14 @@
-//! Checks a copy of the log against its digests offline, with a folder and a public key alone.
+//! Checks a log against its digests, with its objects and a public key alone.
 //!
-//! The folder is a copy of the bucket or of a part of it: of an account, or of one project. Every digest must
-//! be signed, be at its place in the chain, and contain the hash of the previous one; every file must be
-//! listed by a digest and exist with its hash, unless a listed file replaced it. The last digest proves all
-//! earlier ones, but nothing proves the last: an auditor notes its name and hash, and expects it in the next
-//! copy.
+//! The objects are those of the bucket, or a copy of it or of a part of it: of an account, or of one project.
+//! Every digest must be signed, be at its place in the chain, and contain the hash of the previous one; every
+//! file must be listed by a digest and exist with its hash, unless a listed file replaced it. A log with files
+//! must have a digest, and a file without one must be from the last hour. The last digest proves all earlier
+//! ones, but nothing proves the last, nor that there was a log: an auditor notes its name and hash, and expects
+//! it in the next copy.
 
 mod chain;
+mod copy;
 mod files;
 mod folders;
 mod report;
@@ -14,13 +16,13 @@ mod report;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use folders::LogFolder;
+use files::Against;
 use platform::records::logs::LogKind;
-use platform::{Error, Result};
+use platform::{Result, UtcTime};
 
 use crate::digest::PublicKey;
+pub use copy::{KeyOfPath, LogCopy};
 pub use report::{Fault, Finding, LastDigest, LogReport, Report};
 
 /// A digest that the auditor noted earlier.
@@ -47,72 +49,45 @@ impl std::str::FromStr for ExpectedDigest {
     }
 }
 
-/// Checks a folder. Calls `progress` with the size of each file once it is checked. Fails with 400 for a
-/// folder without a log.
-pub fn verify(
-    folder: &Path,
+/// Checks the objects of a copy that was made at the time `now`. Calls `progress` with the size of each file
+/// once it is checked.
+pub async fn verify(
+    copy: &LogCopy,
     key: &PublicKey,
     expected: &[ExpectedDigest],
+    now: UtcTime,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Report> {
-    let found = folders::find(folder).map_err(|cause| unreadable(folder, &cause))?;
-    if found.logs.is_empty() && found.strays.is_empty() {
-        return Err(Error::invalid(format!(
-            "There is no log in {}. Name a copy of the bucket, of its folder `log`, or of the folder of an account or \
-             project in it.",
-            folder.display()
-        )));
-    }
     let mut report = Report::default();
-    for stray in &found.strays {
-        report.add(Finding::stray(&stray.display().to_string()));
+    for stray in &copy.strays {
+        report.add(Finding::stray(stray));
     }
     let mut signed = BTreeMap::new();
-    for log in &found.logs {
-        check_folder(log, key, &mut report, &mut signed, progress)
-            .map_err(|cause| unreadable(&log.path, &cause))?;
+    for log in &copy.logs {
+        let mut owner = log.owner.clone();
+        for kind in LogKind::ALL {
+            let digests = log.digests.get(&kind).map(Vec::as_slice).unwrap_or_default();
+            let data = log.files.get(&kind).map(Vec::as_slice).unwrap_or_default();
+            if digests.is_empty() && data.is_empty() {
+                continue;
+            }
+            let chain = chain::read(copy, digests, kind, &mut owner, key).await?;
+            let links = chain.links.iter();
+            signed.extend(links.map(|link| (link.name.clone(), link.sha256.clone())));
+            let against = Against {
+                copy,
+                kind,
+                owner: &owner,
+                chain: &chain,
+                now,
+            };
+            report.add_log(files::check(against, data, progress).await?);
+        }
     }
     for digest in expected {
         expect(digest, &signed, &mut report);
     }
     Ok(report)
-}
-
-/// Returns the total size of a folder's files, for a progress bar.
-pub fn bytes_of(folder: &Path) -> Result<u64> {
-    let found = folders::find(folder).map_err(|cause| unreadable(folder, &cause))?;
-    let files = found.logs.iter().flat_map(|log| log.files.values().flatten());
-    Ok(files.map(|file| file.bytes).sum())
-}
-
-fn check_folder(
-    folder: &LogFolder,
-    key: &PublicKey,
-    report: &mut Report,
-    signed: &mut BTreeMap<String, String>,
-    progress: &mut dyn FnMut(u64),
-) -> std::io::Result<()> {
-    let mut owner = folder.owner.clone();
-    for stray in &folder.strays {
-        report.add(Finding::stray(&stray.display().to_string()));
-    }
-    for kind in LogKind::ALL {
-        let digests = folder.digests.get(&kind).map(Vec::as_slice).unwrap_or_default();
-        let data = folder.files.get(&kind).map(Vec::as_slice).unwrap_or_default();
-        if digests.is_empty() && data.is_empty() {
-            continue;
-        }
-        let chain = chain::read(digests, kind, &mut owner, key)?;
-        signed.extend(
-            chain
-                .links
-                .iter()
-                .map(|link| (link.name.clone(), link.sha256.clone())),
-        );
-        let checked = files::check(folder, kind, &owner, &chain, data, progress)?;
-        report.add_log(checked);
-    }
-    Ok(())
 }
 
 fn expect(digest: &ExpectedDigest, signed: &BTreeMap<String, String>, report: &mut Report) {
@@ -129,8 +104,4 @@ fn expect(digest: &ExpectedDigest, signed: &BTreeMap<String, String>, report: &m
             "is expected, and not among the digests that hold",
         )),
     }
-}
-
-fn unreadable(path: &Path, cause: &std::io::Error) -> Error {
-    Error::invalid(format!("{} cannot be read: {cause}.", path.display()))
 }

@@ -14,7 +14,7 @@ pub enum Fault {
     Changed,
     /// A digest lists it or follows it, but it does not exist.
     Removed,
-    /// No digest lists it, although it is older than the last digest.
+    /// No digest lists it, although one must by now.
     Added,
 }
 
@@ -70,7 +70,7 @@ pub struct LogReport {
     pub bytes: u64,
     /// Number of records of these files.
     pub records: u64,
-    /// Number of files that are younger than the last digest.
+    /// Number of files that are younger than the last digest, and than the time until a digest must list them.
     pub not_covered_yet: u64,
     /// Number of files that a missing or invalid digest may list.
     pub unproven: u64,
@@ -104,6 +104,12 @@ impl Report {
     /// Returns whether the check found nothing.
     pub fn holds(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// Returns whether the check found nothing, and a digest lists each file.
+    pub fn is_complete(&self) -> bool {
+        let is_proven = |log: &LogReport| log.digests > 0 && log.not_covered_yet == 0 && log.unproven == 0;
+        self.holds() && !self.logs.is_empty() && self.logs.iter().all(is_proven)
     }
 
     pub(super) fn add(&mut self, finding: Finding) {

@@ -4,11 +4,25 @@ use std::path::Path;
 use platform::ids;
 use proptest::prelude::*;
 
-use super::{ExpectedDigest, Fault, Report, verify};
+use super::{ExpectedDigest, Fault, LogCopy, Report, verify};
 use crate::testing::{Key, TestLog, events_of, write};
 
-fn check(root: &Path, key: &Key, expected: &[ExpectedDigest]) -> Report {
-    verify(root, &key.public(), expected, &mut |_| {}).unwrap()
+/// A few minutes after the last file of [`three_hours`].
+const NOW: &str = "2026-11-24T13:20:00Z";
+
+fn copy_of(root: &Path) -> platform::Result<LogCopy> {
+    LogCopy::of_folder(root, |_| None)
+}
+
+async fn check(root: &Path, key: &Key, expected: &[ExpectedDigest]) -> Report {
+    check_at(NOW, root, key, expected).await
+}
+
+async fn check_at(now: &str, root: &Path, key: &Key, expected: &[ExpectedDigest]) -> Report {
+    let (copy, now) = (copy_of(root).unwrap(), now.parse().unwrap());
+    verify(&copy, &key.public(), expected, now, &mut |_| {})
+        .await
+        .unwrap()
 }
 
 fn found(report: &Report) -> Vec<(Fault, String)> {
@@ -37,7 +51,7 @@ async fn a_log_holds_as_it_was_written_from_each_folder_above_it() {
     let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
     let (log, files, digests) = three_hours(folder.path(), key).await;
     for name in ["", "log", "log/acme", "log/acme/demo"] {
-        let report = check(&folder.path().join(name), key, &[]);
+        let report = check(&folder.path().join(name), key, &[]).await;
         assert_eq!(found(&report), [], "{name}");
         let [checked] = report.logs.as_slice() else {
             panic!("{report:?}")
@@ -54,7 +68,7 @@ async fn a_log_holds_as_it_was_written_from_each_folder_above_it() {
     for replaced in &files[1..3] {
         fs::remove_file(log.path(replaced)).unwrap();
     }
-    assert!(check(folder.path(), key, &[]).holds());
+    assert!(check(folder.path(), key, &[]).await.holds());
 }
 
 #[tokio::test]
@@ -75,7 +89,7 @@ async fn each_file_that_was_touched_is_named() {
     write(&log.path(&files[0]), b"altered");
     fs::remove_file(log.path(&files[4])).unwrap();
     fs::remove_file(log.path(&digests[1])).unwrap();
-    let report = check(folder.path(), key, &[]);
+    let report = check(folder.path(), key, &[]).await;
     assert_eq!(
         found(&report),
         [
@@ -109,12 +123,16 @@ async fn the_digest_that_was_noted_must_still_be_there() {
             .parse::<ExpectedDigest>()
             .unwrap()
     };
-    assert!(check(folder.path(), key, &[expected(0), expected(2)]).holds());
+    assert!(
+        check(folder.path(), key, &[expected(0), expected(2)])
+            .await
+            .holds()
+    );
     fs::remove_file(log.path(&digests[2])).unwrap();
     // Without the noted digest, the end of a chain may be missing unnoticed.
-    assert!(check(folder.path(), key, &[]).holds());
+    assert!(check(folder.path(), key, &[]).await.holds());
     assert_eq!(
-        found(&check(folder.path(), key, &[expected(2)])),
+        found(&check(folder.path(), key, &[expected(2)]).await),
         [(Fault::Removed, digests[2].clone())]
     );
     let other = ExpectedDigest {
@@ -122,7 +140,7 @@ async fn the_digest_that_was_noted_must_still_be_there() {
         ..expected(0)
     };
     assert_eq!(
-        found(&check(folder.path(), key, &[other])),
+        found(&check(folder.path(), key, &[other]).await),
         [(Fault::Changed, digests[0].clone())]
     );
     assert!("name=12".parse::<ExpectedDigest>().is_err());
@@ -145,14 +163,14 @@ async fn no_digest_stands_in_for_another() {
 
     fs::copy(log.path(&of_other), log.path(&digests[0])).unwrap();
     assert_eq!(
-        names(&check(folder.path(), key, &[])),
+        names(&check(folder.path(), key, &[]).await),
         Some((Fault::Changed, digests[0].clone()))
     );
 
     // The first two digests are swapped.
     write(&log.path(&digests[0]), &original);
     write(&log.path(&digests[1]), log.digests[0].text.as_bytes());
-    let report = check(folder.path(), key, &[]);
+    let report = check(folder.path(), key, &[]).await;
     assert_eq!(
         found(&report)[..2],
         [
@@ -164,7 +182,7 @@ async fn no_digest_stands_in_for_another() {
     write(&log.path(&digests[0]), log.digests[0].text.as_bytes());
     write(&log.path(&digests[1]), &original[..original.len() - 1]);
     assert_eq!(
-        names(&check(folder.path(), key, &[])),
+        names(&check(folder.path(), key, &[]).await),
         Some((Fault::Changed, digests[1].clone()))
     );
 
@@ -173,18 +191,18 @@ async fn no_digest_stands_in_for_another() {
     assert_ne!(second, digests[1]);
     write(&log.path(&second), b"x.y.z");
     assert_eq!(
-        found(&check(folder.path(), key, &[])),
+        found(&check(folder.path(), key, &[]).await),
         [(Fault::Added, second.clone())]
     );
     fs::remove_file(log.path(&second)).unwrap();
-    assert!(check(folder.path(), key, &[]).holds());
+    assert!(check(folder.path(), key, &[]).await.holds());
 }
 
 #[tokio::test]
 async fn another_key_signs_nothing() {
     let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
     let (_, _, digests) = three_hours(folder.path(), key).await;
-    let report = check(folder.path(), &Key::new(), &[]);
+    let report = check(folder.path(), &Key::new(), &[]).await;
     let expected: Vec<_> = digests.into_iter().map(|name| (Fault::Changed, name)).collect();
     assert_eq!(found(&report), expected);
     assert_eq!(report.logs[0].unproven, 6);
@@ -192,11 +210,101 @@ async fn another_key_signs_nothing() {
 
 #[test]
 fn a_folder_without_a_log_is_refused() {
-    let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
+    let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("stores/acme/demo/x.bin"), b"x");
-    let refused = verify(folder.path(), &key.public(), &[], &mut |_| {}).unwrap_err();
+    let refused = copy_of(folder.path()).err().unwrap();
     assert!(refused.message().starts_with("There is no log in "), "{refused}");
-    assert!(verify(&folder.path().join("missing"), &key.public(), &[], &mut |_| {}).is_err());
+    assert!(copy_of(&folder.path().join("missing")).is_err());
+}
+
+#[tokio::test]
+async fn a_file_without_a_digest_is_no_fault_for_an_hour_and_a_half() {
+    let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
+    let (log, files, _) = three_hours(folder.path(), key).await;
+    let young = check(folder.path(), key, &[]).await;
+    assert!(young.holds() && !young.is_complete());
+    let last = (Fault::Added, files[5].clone());
+    assert_eq!(
+        found(&check_at("2026-11-24T14:40:00Z", folder.path(), key, &[]).await),
+        []
+    );
+    let old = check_at("2026-11-24T14:41:00Z", folder.path(), key, &[]).await;
+    assert_eq!(found(&old), std::slice::from_ref(&last));
+
+    // An id of the future, or an old file with the id of a young one.
+    let id = |time: &str| {
+        log.log
+            .file_key("2026-11-24", &ids::derived_id(time.parse().unwrap(), "added"))
+    };
+    let future = id("2027-11-24T13:15:00Z");
+    write(&log.path(&future), b"forged");
+    let report = check(folder.path(), key, &[]).await;
+    assert_eq!(found(&report), [(Fault::Added, future.clone())]);
+    fs::remove_file(log.path(&future)).unwrap();
+    let renamed = id("2026-11-24T13:15:00Z");
+    write(&log.path(&renamed), b"forged");
+    let times = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+    let file = fs::File::options().write(true).open(log.path(&renamed)).unwrap();
+    file.set_times(times).unwrap();
+    assert_eq!(
+        found(&check(folder.path(), key, &[]).await),
+        [(Fault::Added, renamed.clone())]
+    );
+    fs::remove_file(log.path(&renamed)).unwrap();
+
+    let mut log = log;
+    log.digest().await;
+    let report = check_at("2027-01-01T00:00:00Z", folder.path(), key, &[]).await;
+    assert!(report.is_complete(), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_log_with_files_and_no_digest_is_a_fault() {
+    let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
+    let (log, _, digests) = three_hours(folder.path(), key).await;
+    for digest in &digests {
+        fs::remove_file(log.path(digest)).unwrap();
+    }
+    for name in ["", "log/acme"] {
+        let report = check(&folder.path().join(name), key, &[]).await;
+        let expected = (Fault::Removed, "log/acme/demo/digests/events".to_owned());
+        // The account is unknown below its own folder.
+        let shown = found(&report);
+        assert_eq!((shown.len(), shown[0].0), (1, expected.0), "{name}");
+        assert!(!name.is_empty() || shown[0].1 == expected.1, "{report:?}");
+        assert_eq!(report.logs[0].unproven, 6);
+    }
+}
+
+#[tokio::test]
+async fn names_of_a_store_of_files_are_read_as_keys() {
+    let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
+    let (log, files, digests) = three_hours(folder.path(), key).await;
+    for digest in &digests {
+        let path = log.path(digest);
+        let name = path.file_name().unwrap().to_str().unwrap().replace('T', "%54");
+        fs::rename(&path, path.with_file_name(format!("{name}.object"))).unwrap();
+    }
+    let copy = LogCopy::of_folder(folder.path(), |path| {
+        let text = path.to_str().unwrap();
+        Some(text.strip_suffix(".object")?.replace("%54", "T"))
+    });
+    let copy = copy.unwrap();
+    let now = NOW.parse().unwrap();
+    let report = verify(&copy, &key.public(), &[], now, &mut |_| {}).await.unwrap();
+    assert_eq!((found(&report), report.logs[0].digests), (Vec::new(), 3));
+    // Both names of one digest.
+    let path = log.path(&digests[1]);
+    write(&path, log.digests[1].text.as_bytes());
+    let copy = LogCopy::of_folder(folder.path(), |path| {
+        let text = path.to_str().unwrap();
+        Some(text.strip_suffix(".object")?.replace("%54", "T"))
+    });
+    let report = verify(&copy.unwrap(), &key.public(), &[], now, &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(found(&report), [(Fault::Added, path.display().to_string())]);
+    assert!(files.iter().all(|file| log.path(file).exists()));
 }
 
 /// Kind of tampering with one file.
@@ -269,7 +377,7 @@ proptest! {
         }
         let target = targets[at % targets.len()].clone();
         let expected = tamper(&log, &target, done);
-        let report = check(folder.path(), key, &[]);
+        let report = runtime.block_on(check(folder.path(), key, &[]));
         prop_assert_eq!(found(&report).into_iter().next(), Some(expected));
     }
 }
