@@ -1,23 +1,34 @@
 //! Matches events with the filters of tasks that wait for them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 
 use crate::data::Data;
 use crate::definition::{EventFilter, ExpectedAttribute, Template};
 use crate::pattern::{Steps, count};
 use crate::source::Tree;
 
-/// Attributes of an event by name, parsed once for all filters.
+/// Steps of an attribute besides those of its value.
+const STEPS_PER_ATTRIBUTE: u64 = 10;
+
+/// Attributes of an event by name, each parsed once for all filters that name it.
 #[derive(Clone, Debug)]
-pub struct Attributes(BTreeMap<String, Tree>);
+pub struct Attributes(BTreeMap<String, (Data, OnceCell<Tree>)>);
 
 impl Attributes {
     /// Reads the fields of an event.
     pub fn of(event: &Data) -> Self {
-        match event.tree() {
-            Tree::Object(fields) => Self(fields.into_iter().collect()),
-            _ => Self(BTreeMap::new()),
-        }
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(event.get()).unwrap_or_default();
+        let fields = fields.into_iter();
+        // The fields of data nest no deeper than the data.
+        let fields = fields.filter_map(|(name, value)| Some((name, Data::from_raw(value).ok()?)));
+        Self(
+            fields
+                .map(|(name, value)| (name, (value, OnceCell::new())))
+                .collect(),
+        )
     }
 
     #[must_use]
@@ -29,7 +40,12 @@ impl Attributes {
     fn data(&self, name: &str) -> Data {
         self.0
             .get(name)
-            .map_or_else(Data::null, |value| Data::from(value.clone()))
+            .map_or_else(Data::null, |(value, _)| value.clone())
+    }
+
+    fn tree(&self, name: &str) -> Option<&Tree> {
+        let (value, tree) = self.0.get(name)?;
+        Some(tree.get_or_init(|| value.tree()))
     }
 }
 
@@ -51,12 +67,16 @@ pub fn matches_within(
 ) -> Option<bool> {
     let mut results = results.iter().cloned();
     for attribute in &filter.with {
-        let value = event.0.get(&attribute.name);
+        let value = event.tree(&attribute.name);
         let matches = match &attribute.constant {
-            Some(constant) => match value {
-                Some(value) => fits(attribute, constant, value, steps)?,
-                None => false,
-            },
+            Some(constant) => {
+                // A comparison reads no more of the value than the constant has.
+                steps.take(STEPS_PER_ATTRIBUTE + count(attribute.bytes))?;
+                match value {
+                    Some(value) => fits(attribute, constant, value, steps)?,
+                    None => false,
+                }
+            }
             None => {
                 let template = &attribute.template;
                 let wanted = template.filled(results.by_ref().take(template.expressions().len()));
@@ -74,8 +94,6 @@ pub fn matches_within(
 }
 
 fn fits(attribute: &ExpectedAttribute, constant: &Tree, value: &Tree, steps: &mut Steps) -> Option<bool> {
-    // A comparison reads no more of the value than the constant has.
-    steps.take(count(attribute.bytes))?;
     if constant.same(value) {
         return Some(true);
     }
