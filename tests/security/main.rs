@@ -29,5 +29,6 @@ mod roles;
 mod secrets;
 mod sockets;
 mod sql;
+mod streams;
 mod templates;
 mod tokens;

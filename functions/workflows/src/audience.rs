@@ -1,8 +1,8 @@
 //! Keeps the audit record of a refused call about a private run among the readers of the run.
 //!
-//! A handler names the owner of the run that it has read. A call that is refused before that, for its body for
-//! example, has the run's id in its record too, so the run is read afterwards. The record of a caller who does
-//! not see the run stays as one about a run that never existed.
+//! A handler names the owner of the run that it has read. A call that is refused before that, such as one
+//! with a malformed body, has the run's id in its record too, so the run is read afterwards. The record of a
+//! caller who does not see the run stays as one about a run that never existed.
 
 use aide::axum::routing::ApiMethodRouter;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};

@@ -69,8 +69,8 @@ impl DeliverySearch {
         Self { deliveries, tokens }
     }
 
-    /// Returns a page of at most `limit` deliveries that the viewer may see. Where few match, a page may be short and yet not the
-    /// last. Fails with 400 for a cursor of another search.
+    /// Returns a page of at most `limit` deliveries that the viewer may see. Where few match, a page may be
+    /// short and yet not the last. Fails with 400 for a cursor of another search.
     pub async fn page(
         &self,
         (tenant, viewer): (&Tenant, &Viewer),

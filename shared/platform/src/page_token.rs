@@ -1,5 +1,5 @@
-//! Issues tokens with which a listing continues after a page: sealed, so that they show nothing of the position,
-//! which may be an entry that the caller does not see, and valid only for the listing that they were issued for.
+//! Issues tokens with which a listing continues after a page. They are sealed, because their position may be
+//! an entry that the caller does not see, and valid only for the listing that they were issued for.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine as _;

@@ -18,8 +18,8 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
 impl AggregatePlan {
-    /// Builds the statement over the events of a relation that the viewer may see. It returns one row more than the
-    /// limit where there are more.
+    /// Builds the statement over the events of a relation that the viewer may see. It returns one row more
+    /// than the limit where there are more.
     ///
     /// The columns are the dimensions, then the metrics, as in the request. A time is the start of its
     /// period, in milliseconds since the Unix epoch.
