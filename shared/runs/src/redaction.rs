@@ -65,6 +65,16 @@ impl Redaction {
         }
     }
 
+    /// Does work on a large text off the async threads: it takes some ten milliseconds.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> platform::Result<T> {
+        let redaction = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&redaction)).await;
+        done.map_err(platform::Error::internal)
+    }
+
     pub fn text(&self, text: String) -> String {
         match self.struck(text.as_bytes()) {
             // Matches begin and end at characters of the values, so the rest is UTF-8.
@@ -161,9 +171,8 @@ impl View {
         }
     }
 
-    /// Undoes escapes: `escape` returns the bytes of an escape at the beginning of a text, and its length.
-    /// None where the text has no escape.
-    fn unescaped(&self, mark: u8, escape: fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<Self> {
+    /// Undoes escapes: `escape` reads the one at the beginning of a text. None where the text has no escape.
+    fn unescaped(&self, mark: u8, escape: fn(&[u8]) -> Option<Escape>) -> Option<Self> {
         if !self.bytes.contains(&mark) {
             return None;
         }
@@ -176,13 +185,18 @@ impl View {
             && let Some(first) = rest.first()
         {
             let start = self.starts.get(at).copied().unwrap_or_default();
-            let (bytes, length) = match *first == mark {
-                true => escape(rest).unwrap_or_else(|| (vec![*first], 1)),
-                false => (vec![*first], 1),
-            };
-            view.starts.extend(bytes.iter().map(|_| start));
-            view.bytes.extend(bytes);
-            at += length;
+            match Some(rest).filter(|_| *first == mark).and_then(escape) {
+                Some(Escape { bytes, length }) => {
+                    view.starts.extend(bytes.iter().map(|_| start));
+                    view.bytes.extend(bytes);
+                    at += length;
+                }
+                None => {
+                    view.starts.push(start);
+                    view.bytes.push(*first);
+                    at += 1;
+                }
+            }
         }
         view.starts.extend(self.starts.last());
         Some(view)
@@ -228,15 +242,24 @@ fn search(view: &View, depth: u32, finder: &AhoCorasick, forms: &[Form], places:
     }
 }
 
+/// Escape at the beginning of a text.
+struct Escape {
+    /// What it stands for.
+    bytes: Vec<u8>,
+    /// Its length in the text.
+    length: usize,
+}
+
 /// `%2F`
-fn percent_escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let mut byte = [0];
-    hex::decode_to_slice(text.get(1..3)?, &mut byte).ok()?;
-    Some((byte.to_vec(), 3))
+fn percent_escape(text: &[u8]) -> Option<Escape> {
+    Some(Escape {
+        bytes: hex::decode(text.get(1..3)?).ok()?,
+        length: 3,
+    })
 }
 
 /// `\n`, `\u00e4`, or a pair such as `\ud83d\ude00`
-fn json_escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+fn json_escape(text: &[u8]) -> Option<Escape> {
     let lengths = match text.get(1)? {
         b'u' => [12, 6],
         _ => [2, 2],
@@ -244,7 +267,10 @@ fn json_escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     lengths.into_iter().find_map(|length| {
         let escape = std::str::from_utf8(text.get(..length)?).ok()?;
         let character: char = serde_json::from_str(&format!("\"{escape}\"")).ok()?;
-        Some((character.to_string().into_bytes(), length))
+        Some(Escape {
+            bytes: character.to_string().into_bytes(),
+            length,
+        })
     })
 }
 
@@ -325,7 +351,7 @@ mod tests {
                 let text = STANDARD.encode(format!("{before}{secret}{after}"));
                 let struck = redaction.text(format!("Basic {text}"));
                 let kept = struck.replace("Basic ", "").replace(PLACEHOLDER, " ");
-                let decoded: Vec<u8> = kept.split(' ').flat_map(|part| lenient(part)).collect();
+                let decoded: Vec<u8> = kept.split(' ').flat_map(lenient).collect();
                 let decoded = String::from_utf8_lossy(&decoded).into_owned();
                 assert!(struck.contains(PLACEHOLDER), "{before} {after}: {struck}");
                 assert!(

@@ -114,7 +114,8 @@ impl ProcessSecret {
         match is_bound {
             true => Ok(binding),
             false => Err(format!(
-                "The secret '{name}' is not for the {what}; the operator adds '{option}' with 'ops secret bind {name}'."
+                "The secret '{name}' is not for the {what}; the operator binds it anew with 'ops secret bind {name}', with '{option}' beside what \
+                 it is for now."
             )),
         }
     }

@@ -84,7 +84,8 @@ impl<'a> Keyring<'a> {
         match self.hosts.iter().find(|(_, hosts)| !has_host(hosts, url)) {
             None => Ok(()),
             Some((name, _)) => Err(withheld(format!(
-                "The secret '{name}' is not for the host of the call; the operator adds '--host' with 'ops secret bind {name}'."
+                "The secret '{name}' is not for the host of the call; the operator binds it anew with 'ops secret bind {name}', with '--host' \
+                 beside what it is for now."
             ))),
         }
     }
@@ -95,14 +96,17 @@ impl<'a> Keyring<'a> {
     }
 
     /// Strikes the secrets out of an answer.
-    pub fn struck_answer(&self, mut answer: Exchange) -> Exchange {
-        answer.body = self.redaction.bytes(answer.body);
-        for value in answer.headers.values_mut() {
-            let bytes = self.redaction.bytes(value.as_bytes().to_vec());
-            if bytes != value.as_bytes() {
-                *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(""));
+    pub async fn struck_answer(&self, mut answer: Exchange) -> Result<Exchange, Ended> {
+        let struck = self.redaction.aside(move |redaction| {
+            answer.body = redaction.bytes(answer.body);
+            for value in answer.headers.values_mut() {
+                let bytes = redaction.bytes(value.as_bytes().to_vec());
+                if bytes != value.as_bytes() {
+                    *value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(""));
+                }
             }
-        }
-        answer
+            answer
+        });
+        Ok(struck.await?)
     }
 }

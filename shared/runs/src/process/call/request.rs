@@ -129,7 +129,7 @@ impl Request {
 
     /// Sends the request with the secrets of the keyring. Fails where one of them is not for the host, and
     /// where the status of the response is an error.
-    pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Exchange, CallError> {
+    pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Exchange, Ended> {
         keyring.check_host(&self.url)?;
         let outbound = &keyring.services.outbound;
         let sent = outbound
@@ -158,7 +158,7 @@ impl Request {
         })?;
         let last = if takes_redirects { 399 } else { 299 };
         if (200..=last).contains(&exchange.status) {
-            return Ok(keyring.struck_answer(exchange));
+            return keyring.struck_answer(exchange).await;
         }
         let detail = format!(
             "The service '{host}' answers with the status {}.",
@@ -167,7 +167,8 @@ impl Request {
         Err(CallError {
             status: Some(exchange.status),
             ..CallError::new(ErrorKind::Communication, detail)
-        })
+        }
+        .into())
     }
 
     /// Describes the request for the output of the task, without the parts that may contain a secret.

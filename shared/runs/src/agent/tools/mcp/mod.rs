@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use url::Url;
+use workflow::Failure;
 
 use self::http::Http;
 use super::super::Services;
@@ -141,7 +142,10 @@ pub async fn call(
         told(result)
     });
     match called.await {
-        Ok(text) => Ok(credentials.struck(text)),
+        Ok(text) => {
+            let struck = credentials.redaction.aside(move |redaction| redaction.text(text));
+            Ok(struck.await.map_err(Failure::from)?)
+        }
         Err(refusal) => Err(credentials.struck_refusal(refusal).into()),
     }
 }
