@@ -138,8 +138,8 @@ impl Reader {
                 break;
             }
         }
-        // The parent also removes the directory, unless it was killed.
-        // Behind the fence the empty directory stays, which the next start of the service removes.
+        // The parent also removes the directory, unless it was killed. Behind the fence the empty directory
+        // stays until the next start of the service.
         let _ = std::fs::remove_dir_all(&self.temp);
         if self.unfinished.load(Ordering::SeqCst) > 0 {
             // `exit` would run handlers that destroy DuckDB's state while the job runs.

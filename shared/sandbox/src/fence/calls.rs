@@ -76,15 +76,15 @@ const FILES: &[c_long] = &[
     libc::SYS_pread64,
     libc::SYS_pwrite64,
     libc::SYS_readlinkat,
-    libc::SYS_renameat,
+    libc::SYS_renameat2,
     libc::SYS_statfs,
     libc::SYS_statx,
     libc::SYS_unlinkat,
 ];
 
-/// Older forms of calls of the lists above, which other processors do not have and glibc uses here.
+/// Forms of the calls above that glibc uses on this processor.
 #[cfg(target_arch = "x86_64")]
-const OLDER: &[c_long] = &[
+const OWN: &[c_long] = &[
     libc::SYS_access,
     libc::SYS_lstat,
     libc::SYS_mkdir,
@@ -94,8 +94,11 @@ const OLDER: &[c_long] = &[
     libc::SYS_stat,
     libc::SYS_unlink,
 ];
-#[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[c_long] = &[];
+/// `renameat`, which the crate `libc` does not name.
+#[cfg(target_arch = "aarch64")]
+const OWN: &[c_long] = &[38];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const OWN: &[c_long] = &[];
 
 /// Flags of `clone` that a thread of this process has, and those that make something else of it.
 const THREAD: u64 = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as u64;
@@ -135,10 +138,10 @@ pub(super) fn forbid(calls: Calls) -> io::Result<()> {
 fn program(calls: Calls) -> Result<BpfProgram, Error> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     let with_files = if calls == Calls::Files { FILES } else { &[] };
-    let older = if calls == Calls::Files { OLDER } else { &[] };
+    let own_forms = if calls == Calls::Files { OWN } else { &[] };
     // A call without a rule is allowed whatever its arguments.
     rules.extend(
-        [COMPUTE, with_files, older]
+        [COMPUTE, with_files, own_forms]
             .concat()
             .into_iter()
             .map(|call| (call, Vec::new())),

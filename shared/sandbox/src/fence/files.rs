@@ -36,7 +36,7 @@ fn ruleset(folders: &Folders) -> Result<RulesetCreated, RulesetError> {
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?
-        // The filter of calls came first, which also keeps this call from being needed.
+        // The filter of calls sets it too, and refuses that call afterwards.
         .no_new_privs(false)
         .add_rules(path_beneath_rules(&folders.read, read))?
         .add_rules(path_beneath_rules(&folders.write, write))

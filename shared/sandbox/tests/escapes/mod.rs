@@ -37,6 +37,8 @@ impl World {
     /// what was let through.
     pub fn attempts(&self, child: &mut Command, input: &[u8]) -> BTreeMap<String, i32> {
         let mut child = child
+            // What is let through leaves nothing elsewhere.
+            .current_dir(self.folder("outside"))
             .env("LD_PRELOAD", library(self.folder.path(), "escapes"))
             .env("ESCAPE_INSIDE", self.folder("inside"))
             .env("ESCAPE_OUTSIDE", self.folder("outside"))
