@@ -38,6 +38,7 @@ async fn exported(world: &World, format: ExportFormat, name: &str) -> (u64, Vec<
         from: at("2026-11-24T00:00:00Z"),
         to: at("2026-11-24T23:59:59.999Z"),
         format,
+        private: false,
     };
     let records = world.store().export(&export, &path, |_| {}).await.unwrap();
     (records, std::fs::read(&path).unwrap())
@@ -58,6 +59,7 @@ async fn a_cell_that_a_spreadsheet_would_run_is_guarded_in_csv_alone() {
             received_at: world.clock.now(),
             lineage: Vec::new(),
             matched_at: None,
+            private_to: None,
         };
         world.events.insert(&world.tenant, &record).await.unwrap();
         // Half of the records are in a file.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use event_log::aggregate::AggregateEvents;
 use futures::future::join_all;
 use platform::UtcTime;
+use platform::auth::Viewer;
 use serde_json::{Value, json};
 
 use crate::world::{World, at};
@@ -113,7 +114,10 @@ async fn sums_over_random_times_are_exact_wherever_the_events_are() {
             });
             let body: AggregateEvents = serde_json::from_value(body).unwrap();
             let plan = body.plan(world.clock.now()).unwrap();
-            let answer = store.aggregate("acme", Some("demo"), &plan).await.unwrap();
+            let answer = store
+                .aggregate("acme", Some("demo"), &plan, &Viewer::operator())
+                .await
+                .unwrap();
             let counts = answer
                 .rows
                 .iter()

