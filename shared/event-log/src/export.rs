@@ -217,8 +217,8 @@ impl<'a> Parts<'a> {
 
     fn options(&self) -> String {
         match self.format {
-            // The first part is the header alone. Texts are quoted, so that a spreadsheet with another
-            // separator finds no cell in them.
+            // The first part is the header alone. Texts are quoted, also those that need it only for another
+            // separator.
             ExportFormat::Csv if self.paths.is_empty() => "FORMAT csv, HEADER".to_owned(),
             ExportFormat::Csv => format!(
                 "FORMAT csv, HEADER false, FORCE_QUOTE ({})",
@@ -229,20 +229,23 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn list(&self) -> String {
+    /// Returns the columns of the file.
+    fn columns(&self) -> impl Iterator<Item = Column> {
         let is_flat = |column: &Column| columns::FLAT_METERS.iter().any(|flat| flat.column == column.name);
-        let shown = columns::all(self.kind);
-        let shown = shown
-            .iter()
-            .filter(|column| self.format != ExportFormat::Ndjson || !is_flat(column))
-            .filter(|column| self.private || column.name != PRIVATE_TO);
-        let list: Vec<_> = shown.map(|column| self.shown(*column)).collect();
+        let columns = columns::all(self.kind).into_iter();
+        columns
+            .filter(move |column| self.format != ExportFormat::Ndjson || !is_flat(column))
+            .filter(|column| self.private || column.name != PRIVATE_TO)
+    }
+
+    fn list(&self) -> String {
+        let list: Vec<_> = self.columns().map(|column| self.shown(column)).collect();
         list.join(", ")
     }
 
     /// Returns the columns that are texts in CSV, quoted.
     fn texts(&self) -> Vec<String> {
-        let texts = columns::all(self.kind).into_iter().filter(is_text);
+        let texts = self.columns().filter(is_text);
         texts.map(|column| format!("\"{}\"", column.name)).collect()
     }
 

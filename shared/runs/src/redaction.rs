@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 /// Takes the place of a secret.
@@ -56,6 +56,15 @@ impl Redaction {
             && !token.contains(' ')
         {
             parts.push(token);
+        }
+        // The user name and the password behind the scheme `Basic` are no secret but for the password.
+        let basic = text
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
+        let pair = basic.and_then(|(_, token)| STANDARD.decode(token).ok());
+        let pair = pair.and_then(|pair| String::from_utf8(pair).ok());
+        if let Some((_, password)) = pair.as_deref().and_then(|pair| pair.split_once(':')) {
+            parts.push(password);
         }
         parts.extend(text.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE));
         for part in parts {
@@ -172,8 +181,8 @@ impl View {
     }
 
     /// Undoes escapes: `escape` reads the one at the beginning of a text. None where the text has no escape.
-    fn unescaped(&self, mark: u8, escape: fn(&[u8]) -> Option<Escape>) -> Option<Self> {
-        if !self.bytes.contains(&mark) {
+    fn unescaped(&self, marks: &[u8], escape: fn(&[u8]) -> Option<Escape>) -> Option<Self> {
+        if !self.bytes.iter().any(|byte| marks.contains(byte)) {
             return None;
         }
         let mut view = Self {
@@ -185,7 +194,7 @@ impl View {
             && let Some(first) = rest.first()
         {
             let start = self.starts.get(at).copied().unwrap_or_default();
-            match Some(rest).filter(|_| *first == mark).and_then(escape) {
+            match Some(rest).filter(|_| marks.contains(first)).and_then(escape) {
                 Some(Escape { bytes, length }) => {
                     view.starts.extend(bytes.iter().map(|_| start));
                     view.bytes.extend(bytes);
@@ -234,8 +243,10 @@ fn search(view: &View, depth: u32, finder: &AhoCorasick, forms: &[Form], places:
         return;
     }
     let views = [
-        view.unescaped(b'\\', json_escape),
-        view.unescaped(b'%', percent_escape),
+        view.unescaped(b"\\", json_escape),
+        view.unescaped(b"%", percent_escape),
+        // Base64 is often broken into lines.
+        view.unescaped(b"\r\n", line_end),
     ];
     for view in views.into_iter().flatten() {
         search(&view, depth - 1, finder, forms, places);
@@ -248,6 +259,14 @@ struct Escape {
     bytes: Vec<u8>,
     /// Its length in the text.
     length: usize,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it is one of several escapes")]
+fn line_end(_: &[u8]) -> Option<Escape> {
+    Some(Escape {
+        bytes: Vec::new(),
+        length: 1,
+    })
 }
 
 /// `%2F`
@@ -276,7 +295,7 @@ fn json_escape(text: &[u8]) -> Option<Escape> {
 
 #[cfg(test)]
 mod tests {
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    use base64::engine::general_purpose::URL_SAFE;
     use serde_json::json;
 
     use super::*;
@@ -367,6 +386,33 @@ mod tests {
         let digits = digits.trim_end_matches('=');
         let whole = &digits[..digits.len() / 4 * 4];
         STANDARD.decode(whole).unwrap_or_default()
+    }
+
+    #[test]
+    fn secret_in_lines_of_base64_and_password_of_a_basic_header_are_struck() {
+        let long = "abcdefghijklmnopqrstuvwxyz".repeat(4);
+        let basic = format!("Basic {}", STANDARD.encode("ada:hunter2-password"));
+        let redaction = redaction(&[json!(long), json!(basic)]);
+        let lines = |end: &str| {
+            let digits = STANDARD.encode(&long).into_bytes();
+            let lines: Vec<_> = digits
+                .chunks(76)
+                .map(|line| String::from_utf8_lossy(line).into_owned())
+                .collect();
+            lines.join(end)
+        };
+        for text in [
+            lines("\n"),
+            lines("\r\n"),
+            lines("\\n"),
+            "hunter2-password".to_owned(),
+        ] {
+            assert_eq!(
+                redaction.text(text.clone()).trim_end_matches('='),
+                PLACEHOLDER,
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -31,6 +31,10 @@ const RUN: [&str; 16] = [
 const ORDINARY: [&str; 6] = ["a=b", "'quoted", "1-1", "", "a;=1+1", "\"=1\""];
 
 async fn exported(world: &World, format: ExportFormat, name: &str) -> (u64, Vec<u8>) {
+    exported_with(world, format, name, false).await
+}
+
+async fn exported_with(world: &World, format: ExportFormat, name: &str, private: bool) -> (u64, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     let export = Export {
@@ -38,7 +42,7 @@ async fn exported(world: &World, format: ExportFormat, name: &str) -> (u64, Vec<
         from: at("2026-11-24T00:00:00Z"),
         to: at("2026-11-24T23:59:59.999Z"),
         format,
-        private: false,
+        private,
     };
     let records = world.store().export(&export, &path, |_| {}).await.unwrap();
     (records, std::fs::read(&path).unwrap())
@@ -101,6 +105,25 @@ async fn a_cell_that_a_spreadsheet_would_run_is_guarded_in_csv_alone() {
     .unwrap();
     let rows = world.rows(&path, "SELECT resource_id FROM").await;
     assert_eq!(json!(rows.concat()), json!(texts));
+}
+
+#[tokio::test]
+async fn each_format_exports_with_and_without_private_records() {
+    let world = World::new().await;
+    world.event("e1", NOON).await;
+    for (format, name) in [
+        (ExportFormat::Csv, "e.csv"),
+        (ExportFormat::Ndjson, "e.ndjson"),
+        (ExportFormat::Parquet, "e.parquet"),
+    ] {
+        for private in [false, true] {
+            let (records, bytes) = exported_with(&world, format, name, private).await;
+            assert_eq!(records, 1, "{name}");
+            let names_owner = String::from_utf8_lossy(&bytes).contains("private_to");
+            // A record without an owner has no such field in NDJSON.
+            assert!(names_owner == private || name == "e.ndjson", "{name}");
+        }
+    }
 }
 
 #[tokio::test]

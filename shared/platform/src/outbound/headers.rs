@@ -4,7 +4,7 @@
 //! who is signed in, from which address it comes.
 
 /// Names, in lower case.
-const REFUSED: [&str; 36] = [
+const REFUSED: [&str; 40] = [
     // Of a browser: forbidden request headers of the Fetch standard, as far as they say who asks.
     "access-control-request-headers",
     "access-control-request-method",
@@ -15,24 +15,29 @@ const REFUSED: [&str; 36] = [
     "origin",
     "referer",
     "set-cookie",
+    "service-worker",
     "upgrade-insecure-requests",
     // Of a proxy or a load balancer.
     "cdn-loop",
     "cf-connecting-ip",
     "client-ip",
-    "fastly-client-ip",
+    "early-data",
     "forwarded",
-    "true-client-ip",
+    "front-end-https",
     "via",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-envoy-external-address",
+    "x-authenticated-user",
+    "x-azure-clientip",
     "x-forwarded",
+    "x-host",
     "x-original-forwarded-for",
     "x-original-host",
     "x-original-url",
     "x-real-ip",
     "x-rewrite-url",
+    "x-scheme",
+    "x-url-scheme",
+    // Of the page of the console.
+    "x-page-proof",
     // Of the connection.
     "connection",
     "content-length",
@@ -47,12 +52,26 @@ const REFUSED: [&str; 36] = [
 ];
 
 /// Beginnings of such names.
-const REFUSED_BEGINNINGS: [&str; 3] = ["proxy-", "sec-", "x-forwarded-"];
+const REFUSED_BEGINNINGS: [&str; 8] = [
+    "cf-access-",
+    "proxy-",
+    "sec-",
+    "ssl-client-",
+    "x-auth-request-",
+    "x-envoy-",
+    "x-forwarded-",
+    "x-goog-iap-",
+];
 
-/// Whether a caller may not set a header. Many servers take `_` in a name for `-`.
+/// Parts of such names.
+const REFUSED_PARTS: [&str; 4] = ["client-cert", "clientcert", "client-ip", "remote-user"];
+
+/// Whether a caller may not set a header. Many servers take `_` or `.` in a name for `-`.
 pub fn is_refused_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('_', "-");
-    REFUSED.contains(&name.as_str()) || REFUSED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+    let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
+    REFUSED.contains(&name.as_str())
+        || REFUSED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || REFUSED_PARTS.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]
@@ -77,6 +96,13 @@ mod tests {
             "Transfer-Encoding",
             "X-Real-IP",
             "Via",
+            "X.Forwarded.For",
+            "Remote_User",
+            "x-ssl-client-cert",
+            "X-ARR-ClientCert",
+            "Fly-Client-IP",
+            "x-goog-iap-jwt-assertion",
+            "x-page-proof",
         ] {
             assert!(is_refused_header(name), "{name}");
         }

@@ -97,7 +97,7 @@ pub(in crate::process) async fn activity(
 ) -> Result<Called, Failure> {
     let mut keyring = Keyring::new(&services, &context.tenant, input.origin.as_ref());
     let result = call(&mut keyring, &input).await;
-    called(result, &keyring)
+    called(result, &keyring).await
 }
 
 async fn call(keyring: &mut Keyring<'_>, input: &HttpInput) -> Result<Data, Ended> {

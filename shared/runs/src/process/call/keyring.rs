@@ -95,6 +95,17 @@ impl<'a> Keyring<'a> {
         self.redaction.text(text)
     }
 
+    /// Strikes the secrets out of an output: its request and the names of headers may hold them as well.
+    pub async fn struck_output(&self, output: Data) -> Result<Data, Ended> {
+        let text = output.as_raw().get().to_owned();
+        let struck = self.redaction.aside(|redaction| redaction.text(text)).await?;
+        if struck == output.as_raw().get() {
+            return Ok(output);
+        }
+        let error = "The answer holds a secret where it cannot be struck out.";
+        Data::parse(&struck).map_err(|_| CallError::new(ErrorKind::Communication, error).into())
+    }
+
     /// Strikes the secrets out of an answer.
     pub async fn struck_answer(&self, mut answer: Exchange) -> Result<Exchange, Ended> {
         let struck = self.redaction.aside(move |redaction| {

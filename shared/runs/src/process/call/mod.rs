@@ -94,9 +94,13 @@ impl CallError {
     }
 }
 
-/// Returns the result of the activity, without secrets in the message of an error. An output that is too large
-/// for the history becomes an error.
-fn called(result: Result<process::Data, Ended>, keyring: &Keyring<'_>) -> Result<Called, Failure> {
+/// Returns the result of the activity, without secrets in it. An output that is too large for the history
+/// becomes an error.
+async fn called(result: Result<process::Data, Ended>, keyring: &Keyring<'_>) -> Result<Called, Failure> {
+    let result = match result {
+        Ok(output) => keyring.struck_output(output).await,
+        ended => ended,
+    };
     match result {
         Ok(output) if Payload::from_value(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(
             ErrorKind::Communication,

@@ -76,7 +76,7 @@ pub(in crate::process) async fn activity(
 ) -> Result<Called, Failure> {
     let mut keyring = Keyring::new(&services, &context.tenant, input.origin.as_ref());
     let result = call(&mut keyring, &input).await;
-    called(result, &keyring)
+    called(result, &keyring).await
 }
 
 async fn call(keyring: &mut Keyring<'_>, input: &OpenApiInput) -> Result<Data, Ended> {
@@ -95,6 +95,8 @@ async fn call(keyring: &mut Keyring<'_>, input: &OpenApiInput) -> Result<Data, E
     };
     let is_plain = input.parameters.as_ref().is_none_or(Part::is_plain);
     let mut request = operation(&document, &address, &input.operation_id, &parameters, is_plain)?;
+    // The servers of a document may be relative to its address.
+    request.hides_address |= !input.document.is_plain();
     if let Some(authentication) = &input.authentication {
         request.authorize(authentication.header(keyring).await?);
     }
