@@ -97,7 +97,8 @@ impl Rules {
     pub fn check_host(&self, host: &url::Host<&str>, port: u16) -> Result<(), NotAllowed> {
         let text = host.to_string();
         let name = text.strip_suffix('.').unwrap_or(&text);
-        if self.own.names.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        let is_own = |own: &String| own.trim_end_matches('.').eq_ignore_ascii_case(name);
+        if self.own.names.iter().any(is_own) {
             return Err(NotAllowed(format!(
                 "'{name}' is the service's own name, which no request reaches"
             )));
