@@ -1,10 +1,11 @@
 //! Strikes secrets out of what comes from outside, in the forms in which a server may return them: as they
-//! are, escaped for JSON or a URL, in base64 or in hexadecimal digits, and in one of these within another.
+//! are, escaped for JSON, HTML or a URL, in base64 or in hexadecimal digits, and in one of these within another.
 //!
 //! A server that got a secret may send it back, in an answer or in a message of an error, and answers become
 //! results, histories and logs.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -23,6 +24,8 @@ const MIN_LINE: usize = 16;
 const EDGE: usize = 3;
 /// Number of escapes within each other that are undone.
 const DEPTH: u32 = 2;
+/// Maximum length of an escape of HTML, in bytes.
+const MAX_HTML_ESCAPE: usize = 12;
 /// Field of credentials that is no secret.
 const PUBLIC: &str = "username";
 
@@ -30,6 +33,16 @@ const PUBLIC: &str = "username";
 #[derive(Clone, Default)]
 pub struct Redaction {
     values: Vec<String>,
+    /// Made at the first use, and again when a value is added.
+    finder: OnceLock<Option<Arc<Finder>>>,
+}
+
+/// Forms of all values.
+struct Finder {
+    automaton: AhoCorasick,
+    forms: Vec<Form>,
+    /// Length of the shortest form, in bytes.
+    shortest: usize,
 }
 
 impl Redaction {
@@ -70,6 +83,7 @@ impl Redaction {
         for part in parts {
             if part.len() >= MIN_BYTES && !self.values.iter().any(|value| value == part) {
                 self.values.push(part.to_owned());
+                self.finder = OnceLock::new();
             }
         }
     }
@@ -98,18 +112,15 @@ impl Redaction {
 
     /// Returns the bytes without the values; None where they have none.
     fn struck(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let forms = self.forms();
-        // Built anew each time: a call strikes a few texts, and the automaton is small.
-        let finder = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .ascii_case_insensitive(true)
-            .build(forms.iter().map(|form| &form.bytes));
+        if self.values.is_empty() {
+            return None;
+        }
         let mut places = Vec::new();
-        match finder {
-            Ok(finder) if !forms.is_empty() => search(&View::new(bytes), DEPTH, &finder, &forms, &mut places),
-            Ok(_) => return None,
+        match self.finder.get_or_init(|| self.make_finder().map(Arc::new)) {
+            Some(finder) if bytes.len() < finder.shortest => return None,
+            Some(finder) => search(&View::new(bytes), DEPTH, finder, &mut places),
             // Too many values for an automaton: nothing is let through.
-            Err(_) => places.push(0..bytes.len()),
+            None => places.push(0..bytes.len()),
         }
         if places.is_empty() {
             return None;
@@ -125,6 +136,23 @@ impl Redaction {
         }
         struck.extend_from_slice(bytes.get(end..).unwrap_or_default());
         Some(struck)
+    }
+
+    fn make_finder(&self) -> Option<Finder> {
+        let forms = self.forms();
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .ascii_case_insensitive(true)
+            .build(forms.iter().map(|form| &form.bytes));
+        Some(Finder {
+            automaton: automaton.ok()?,
+            shortest: forms
+                .iter()
+                .map(|form| form.bytes.len())
+                .min()
+                .unwrap_or_default(),
+            forms,
+        })
     }
 
     fn forms(&self) -> Vec<Form> {
@@ -228,9 +256,10 @@ impl View {
 }
 
 /// Finds the forms in a view, and in what it says without its escapes.
-fn search(view: &View, depth: u32, finder: &AhoCorasick, forms: &[Form], places: &mut Vec<Range<usize>>) {
-    for found in finder.find_overlapping_iter(&view.bytes) {
-        let is_base64 = forms
+fn search(view: &View, depth: u32, finder: &Finder, places: &mut Vec<Range<usize>>) {
+    for found in finder.automaton.find_overlapping_iter(&view.bytes) {
+        let is_base64 = finder
+            .forms
             .get(found.pattern().as_usize())
             .is_some_and(|form| form.is_base64);
         let range = match is_base64 {
@@ -245,11 +274,12 @@ fn search(view: &View, depth: u32, finder: &AhoCorasick, forms: &[Form], places:
     let views = [
         view.unescaped(b"\\", json_escape),
         view.unescaped(b"%", percent_escape),
+        view.unescaped(b"&", html_escape),
         // Base64 is often broken into lines.
         view.unescaped(b"\r\n", line_end),
     ];
     for view in views.into_iter().flatten() {
-        search(&view, depth - 1, finder, forms, places);
+        search(&view, depth - 1, finder, places);
     }
 }
 
@@ -266,6 +296,31 @@ fn line_end(_: &[u8]) -> Option<Escape> {
     Some(Escape {
         bytes: Vec::new(),
         length: 1,
+    })
+}
+
+/// `&amp;`, `&#38;` or `&#x26;`
+fn html_escape(text: &[u8]) -> Option<Escape> {
+    let end = text.iter().take(MAX_HTML_ESCAPE).position(|byte| *byte == b';')?;
+    let name = std::str::from_utf8(text.get(1..end)?).ok()?;
+    let character = match name {
+        "amp" => '&',
+        "apos" => '\'',
+        "gt" => '>',
+        "lt" => '<',
+        "quot" => '"',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let number = match number.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => number.parse(),
+            };
+            char::from_u32(number.ok()?)?
+        }
+    };
+    Some(Escape {
+        bytes: character.to_string().into_bytes(),
+        length: end + 1,
     })
 }
 

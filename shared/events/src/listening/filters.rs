@@ -14,7 +14,7 @@ use platform::records::listeners::Listener;
 use platform::{Error, Result};
 use process::Data;
 use process::definition::{EventFilter, ExpectedAttribute, Template, pattern_text};
-use process::flow::event::{Attributes, matches_within};
+use process::flow::event::{Attributes, matches};
 use process::pattern::{Pattern, Steps};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -143,7 +143,7 @@ fn may_fit(
         return Some(true);
     };
     for filter in filters.iter() {
-        if matches_within(filter, event, &[], steps)? {
+        if matches(filter, event, &[], steps)? {
             return Some(true);
         }
     }

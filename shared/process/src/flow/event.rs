@@ -49,17 +49,12 @@ impl Attributes {
     }
 }
 
-/// Whether an event matches a filter.
+/// Whether an event matches a filter; None where the steps do not suffice.
 ///
 /// `results` are those of the expressions of [`evaluated`], in their order. A result of true or false
 /// decides; any other is the expected value of the attribute. A text is compared, or is a pattern for the
-/// whole value. The limits of a definition bound the time.
-pub fn matches(filter: &EventFilter, event: &Attributes, results: &[Data]) -> bool {
-    matches_within(filter, event, results, &mut Steps::new(u64::MAX)) == Some(true)
-}
-
-/// As [`matches`], for at most so many steps; None where they do not suffice.
-pub fn matches_within(
+/// whole value.
+pub fn matches(
     filter: &EventFilter,
     event: &Attributes,
     results: &[Data],

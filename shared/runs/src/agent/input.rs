@@ -91,9 +91,12 @@ impl ConversationInput {
 pub fn about(input: &Value, mut about: About) -> About {
     let text = |name: &str| input.get(name).and_then(Value::as_str);
     about.interaction_name = Some(text("interaction_ref").unwrap_or(GENERAL).to_owned());
-    if text("visibility") == Some("private") {
-        about.visibility = Visibility::Private;
-    }
+    // A misspelt word fails the run, and must not show it to the project.
+    about.visibility = match input.get("visibility") {
+        None | Some(Value::Null) => about.visibility,
+        Some(visibility) if visibility == "project" => Visibility::Project,
+        Some(_) => Visibility::Private,
+    };
     for name in ["source_type", "subscription_id", "event_ref", "delivery_id"] {
         if let Some(value) = input.get(name).filter(|value| !value.is_null()) {
             about.memo.insert(name.to_owned(), value.clone());
@@ -118,6 +121,23 @@ mod tests {
             Value::from(about.memo),
             json!({ "source_type": "event_subscription", "event_ref": { "id": "e" } })
         );
+    }
+
+    #[test]
+    fn run_with_a_misspelt_visibility_is_private() {
+        for word in [
+            json!("Private"),
+            json!("private "),
+            json!(true),
+            json!(["private"]),
+        ] {
+            let about = about(&json!({ "visibility": word }), About::default());
+            assert_eq!(about.visibility, Visibility::Private, "{word}");
+        }
+        for word in [json!("project"), Value::Null] {
+            let about = about(&json!({ "visibility": word }), About::default());
+            assert_eq!(about.visibility, Visibility::Project, "{word}");
+        }
     }
 
     #[test]

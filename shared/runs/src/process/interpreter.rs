@@ -1,6 +1,6 @@
 //! Runs the tasks of a definition, one after another.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +11,7 @@ use process::Data;
 use process::definition::{Definition, Expression, Span, Task, Template, Then};
 use process::expression::ExpressionFailure;
 use process::flow::{self, Kind, Next, ProcessError, Stage};
+use process::pattern::Steps;
 use workflow::Context;
 use workflow::future::{Either, select};
 
@@ -27,6 +28,10 @@ use super::tasks;
 /// endless process.
 pub const MAX_EXECUTED: u32 = 10_000;
 
+/// Steps of all comparisons of events with filters in one replay, which take about half a second. A replay repeats
+/// the comparisons of the turns before it, in the same order, so that it has the same result.
+const COMPARISON_STEPS: u64 = 50_000_000;
+
 pub(super) struct Process {
     pub context: Context,
     pub definition: Arc<Definition>,
@@ -40,6 +45,7 @@ pub(super) struct Process {
     pub shown: Shown,
     pub events: Inbox,
     pub approvals: Inbox,
+    pub comparisons: RefCell<Steps>,
     executed: Cell<u32>,
     descriptor: OnceCell<Data>,
 }
@@ -106,6 +112,7 @@ impl Process {
             shown,
             events: Inbox::new(context, super::EVENT, event_of),
             approvals: Inbox::new(context, super::APPROVE, |body| Some(body.clone())),
+            comparisons: RefCell::new(Steps::new(COMPARISON_STEPS)),
             executed: Cell::new(0),
             descriptor: OnceCell::new(),
         }

@@ -15,6 +15,14 @@ fn percent(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
+fn html(text: &str) -> String {
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;");
+    escaped.replace('=', "&#61;").replace('2', "&#x32;")
+}
+
 fn unicode(text: &str) -> String {
     let mut units = [0; 2];
     let escaped = |c: char| -> String {
@@ -46,6 +54,8 @@ fn secret_in_any_form_is_struck_and_the_rest_stays() {
             percent(secret).to_uppercase(),
             format!("\"https://a.example/?k={form}\""),
             percent(&percent(secret)),
+            html(secret),
+            json!(html(secret)).to_string(),
             unicode(secret),
             json!(percent(secret)).to_string(),
             STANDARD.encode(secret),

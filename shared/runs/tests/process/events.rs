@@ -170,6 +170,20 @@ fn a_listen_may_take_so_long() {
     assert_eq!(outcome.status, RunStatus::Canceled);
 }
 
+#[test]
+fn run_whose_events_take_too_long_to_compare_fails_and_does_not_wait_for_ever() {
+    let filter = |number: usize| format!("{{ with: {{ subject: '({})*x{number:02}' }} }}", "a?".repeat(300));
+    let filters: Vec<_> = (0..20).map(filter).collect();
+    let text = format!(
+        "a: {{ try: [ {{ l: {{ listen: {{ to: {{ any: [{}], until: '${{ false }}' }} }} }} }} ], catch: {{ errors: {{}} }} }}",
+        filters.join(", ")
+    );
+    let mut event = event("t", Value::Null);
+    event["subject"] = "a".repeat(500).into();
+    let (error, ..) = kind(hearing(&text, json!({}), &vec![event; 40]));
+    assert_eq!(error, "runtime");
+}
+
 /// A parent and its child process, whose definition is found by name.
 fn parent(task: &str, child: &str, input: Value) -> TestRun {
     let (parent, child) = (tasks(task), document(child));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use process::Data;
 use process::definition::EventFilter;
 use process::flow::event::{Attributes, evaluated};
+use process::flow::{self, Kind, ProcessError};
 
 use crate::process::fault::Fault;
 use crate::process::frame::View;
@@ -21,7 +22,11 @@ pub(super) async fn matches(
     for (template, value) in evaluated(filter, event) {
         results.extend(process.evaluate(view, &value, &template.expressions()).await?);
     }
-    Ok(process::flow::matches(filter, event, &results))
+    let matches = flow::matches(filter, event, &results, &mut process.comparisons.borrow_mut());
+    matches.ok_or_else(|| {
+        let detail = "The events of this run take too long to compare with the filters; use fewer or simpler patterns.";
+        Fault::Final(Box::new(ProcessError::new(Kind::Runtime, detail, view.pointer)))
+    })
 }
 
 /// Values of the first events, which later events must have too.
