@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::columns;
 use crate::store::LogStore;
-use crate::tail::{TailFile, TailRow, tail};
+use crate::tail::{LogBytes, TailBytes, TailFile, TailRow, blocking, tail};
 
 /// Attempts to read a log while archivers commit.
 const MAX_ATTEMPTS: usize = 3;
@@ -25,6 +25,8 @@ const MAX_ATTEMPTS: usize = 3;
 const MAX_LOGS: usize = 16;
 /// Number of large details read at a time, each of up to a few megabytes.
 const MAX_DETAILS: usize = 8;
+/// Number of rows of the tail written at a time.
+const ROWS_AT_ONCE: usize = 16;
 
 /// Records of some logs of an account at one moment. Keeps its files on disk while it exists.
 pub struct Snapshot {
@@ -109,7 +111,11 @@ impl LogStore {
         if logs.iter().any(|log| log.account != *account || log.kind != kind) {
             return Err(Error::internal("a snapshot of logs of several accounts or kinds"));
         }
-        let views = logs.iter().map(|log| view(self.logs(), log, from, to).boxed());
+        let _permit = self.tail_permit(account).await?;
+        let bytes = TailBytes::default();
+        let views = logs
+            .iter()
+            .map(|log| view(self.logs(), log, (from, to), &bytes).boxed());
         let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
         let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
         self.check_size(&views)?;
@@ -192,16 +198,21 @@ impl LogStore {
         }
         let folder = self.temporary_folder(account)?;
         let path = folder.path().join("tail.ndjson");
+        let records = rows.len();
         let mut file = TailFile::create(&path)?;
-        let texts = rows.iter().map(|row| row.row(self.objects()).boxed());
+        let texts = rows.into_iter().map(|row| row.row(self.objects()).boxed());
         let texts: Vec<BoxFuture<'_, Result<String>>> = texts.collect();
-        let mut texts = stream::iter(texts).buffered(MAX_DETAILS);
-        while let Some(text) = texts.try_next().await? {
-            file.add(&text)?;
+        let mut texts = stream::iter(texts).buffered(MAX_DETAILS).chunks(ROWS_AT_ONCE);
+        while let Some(texts) = texts.next().await {
+            let added = blocking(move || {
+                texts.into_iter().try_for_each(|text| file.add(&text?))?;
+                Ok(file)
+            });
+            file = added.await?;
         }
-        file.finish()?;
+        blocking(move || file.finish()).await?;
         Ok(Some(Tail {
-            records: rows.len(),
+            records,
             relation: columns::from_rows(kind, [path.as_path()])?,
             _folder: folder,
         }))
@@ -220,7 +231,12 @@ fn source(kind: LogKind, files: &[SnapshotFile], tail: Option<&Tail>) -> Result<
     })
 }
 
-async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<LogView> {
+async fn view(
+    logs: &Logs,
+    log: &LogId,
+    (from, to): (UtcTime, UtcTime),
+    bytes: &TailBytes,
+) -> Result<LogView> {
     let mut view = LogView {
         log: log.clone(),
         files: Vec::new(),
@@ -230,7 +246,8 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
     if from > to {
         return Ok(view);
     }
-    let read = || try_join(logs.files(log, from, to), tail(logs, log)).boxed();
+    let bytes = LogBytes::new(bytes);
+    let read = || try_join(logs.files(log, from, to), tail(logs, log, from..=to, &bytes)).boxed();
     let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
         return Ok(view);
     };
@@ -242,8 +259,7 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
     let mut seen = HashSet::new();
     view.tail = tail;
     // An index may return an item twice while it changes.
-    view.tail
-        .retain(|row| (from..=to).contains(&row.time()) && seen.insert(row.id().to_owned()));
+    view.tail.retain(|row| seen.insert(row.id().to_owned()));
     Ok(view)
 }
 

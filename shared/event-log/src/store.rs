@@ -9,6 +9,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::{CachedObject, Engine, EngineConfig, EngineLimits, FileCache, FolderSession, Pin};
 use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::objects::Objects;
 use platform::records::logs::{LogFile, LogId, Logs};
 use platform::tenant::check_id;
@@ -21,6 +22,8 @@ use crate::tail::MAX_TAIL_BYTES;
 const MIB: u64 = 1_024 * 1_024;
 /// Number of concurrent downloads: object stores have a high latency, but serve many requests at a time.
 const MAX_FETCHES: usize = 16;
+/// Number of tails that are in memory at a time: one of each account.
+const MAX_TAILS: usize = 2;
 
 /// Location of the local copies, and limits of DuckDB.
 #[derive(Clone, Debug)]
@@ -70,6 +73,7 @@ struct Inner {
     objects: Objects,
     engine: Engine,
     cache: FileCache,
+    tails: FairPermits,
 }
 
 impl LogStore {
@@ -100,6 +104,7 @@ impl LogStore {
             objects,
             engine: Engine::new(engine),
             cache,
+            tails: FairPermits::new(MAX_TAILS, MAX_WAITING_REQUESTS),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -124,6 +129,12 @@ impl LogStore {
     /// Returns the maximum total size of local copies.
     pub fn cache_bytes(&self) -> u64 {
         self.inner.cache.max_bytes()
+    }
+
+    /// Waits until the account may hold the tails of its logs in memory: those of one request at a time.
+    pub(crate) async fn tail_permit(&self, account: &str) -> Result<Permit> {
+        let patience = self.engine().limits().deadline;
+        self.inner.tails.acquire(account, patience).await
     }
 
     /// Creates a folder for unfinished files, which a session of the account can access. Dropping it deletes

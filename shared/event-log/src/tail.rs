@@ -1,58 +1,172 @@
 //! Reads the records of a log that are in no file.
+//!
+//! An account chooses how many and how large they are. So they are counted while they are read, and parsed
+//! and written a piece at a time on threads that may block, because the work of all accounts shares the others.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use events::envelope::Envelope;
 use events::payload;
+use futures::future::{BoxFuture, FutureExt as _};
+use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
 use platform::records::events::EventRecord;
-use platform::records::logs::{LogId, LogKind, Logs, TailRecord};
+use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
 use platform::{Error, Result, UtcTime};
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use crate::row;
 
 /// Maximum number of records of a log read from the tail. A working archiver leaves fewer: a minute of the
 /// 500 events per second that one project can send.
 const MAX_TAIL: usize = 100_000;
-/// Maximum size of the rows of some logs' tails: they are on the temporary disk beside the cache.
+/// Maximum size of the records of some logs' tails, which are in memory, and of their rows, which are on the
+/// temporary disk beside the cache.
 pub(crate) const MAX_TAIL_BYTES: u64 = 512 * 1_024 * 1_024;
+/// Number of records read and parsed at a time: a few megabytes, so that other reads come in between.
+const PIECE: usize = 50;
+/// Number of pieces read at a time.
+const READS_AT_ONCE: usize = 4;
+/// Number of pieces that a process parses or writes at a time: more threads would take the processors from
+/// other requests.
+const BLOCKING_AT_ONCE: usize = 2;
 
-/// A record of the tail, not yet converted to a row.
-pub(crate) enum TailRow {
-    Event(EventRecord, Box<Envelope>),
-    Audit(Box<AuditEvent>),
+/// A record of the tail.
+pub(crate) struct TailRow {
+    id: String,
+    content: Content,
+}
+
+enum Content {
+    Row(String),
+    /// An event with details in the bucket.
+    Large(Box<EventRecord>),
+}
+
+/// A stored record of a tail.
+trait Tailed: Send + 'static {
+    /// Returns the size of what a client chose.
+    fn bytes(&self) -> u64;
+
+    /// Returns None where the record is outside of the times.
+    fn row(self, times: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>>;
+}
+
+impl Tailed for EventRecord {
+    fn bytes(&self) -> u64 {
+        self.envelope.len() as u64
+    }
+
+    fn row(self, times: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>> {
+        let envelope = payload::restored(&self, None)?;
+        if !times.contains(&envelope.timestamp) {
+            return Ok(None);
+        }
+        Ok(Some(TailRow {
+            id: self.id.clone(),
+            content: match self.details_key {
+                Some(_) => Content::Large(Box::new(self)),
+                None => Content::Row(row::event_row(&self, &envelope)?),
+            },
+        }))
+    }
+}
+
+impl Tailed for AuditEvent {
+    /// Nothing: the number of records limits a log of small ones.
+    fn bytes(&self) -> u64 {
+        0
+    }
+
+    fn row(self, times: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>> {
+        if !times.contains(&self.timestamp) {
+            return Ok(None);
+        }
+        Ok(Some(TailRow {
+            content: Content::Row(row::audit_row(&self)?),
+            id: self.id,
+        }))
+    }
 }
 
 impl TailRow {
     pub(crate) fn id(&self) -> &str {
-        match self {
-            Self::Event(record, _) => &record.id,
-            Self::Audit(record) => &record.id,
-        }
+        &self.id
     }
 
-    pub(crate) fn time(&self) -> UtcTime {
-        match self {
-            Self::Event(_, envelope) => envelope.timestamp,
-            Self::Audit(record) => record.timestamp,
-        }
-    }
-
-    pub(crate) async fn row(&self, objects: &Objects) -> Result<String> {
-        match self {
-            Self::Event(record, _) if record.details_key.is_some() => {
-                row::event_row(record, &payload::whole(objects, record).await?)
+    pub(crate) async fn row(self, objects: &Objects) -> Result<String> {
+        match self.content {
+            Content::Row(row) => Ok(row),
+            Content::Large(record) => {
+                let details = payload::details(objects, &record).await?;
+                let row = blocking(move || {
+                    row::event_row(&record, &payload::restored(&record, details.as_deref())?)
+                });
+                row.await
             }
-            Self::Event(record, envelope) => row::event_row(record, envelope),
-            Self::Audit(record) => row::audit_row(record),
         }
     }
 }
 
-/// A file of rows. Rows are usually few and short, so they are written synchronously.
+/// Does work that takes long on a thread that may block, after earlier work.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    static TURNS: Semaphore = Semaphore::const_new(BLOCKING_AT_ONCE);
+    let turn = TURNS.acquire().await.map_err(Error::internal)?;
+    let working = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work()
+    });
+    working.await.map_err(Error::internal)?
+}
+
+/// Counts the bytes of the tails of one snapshot.
+#[derive(Default)]
+pub(crate) struct TailBytes(AtomicU64);
+
+impl TailBytes {
+    /// Fails with 503 where the tails exceed [`MAX_TAIL_BYTES`].
+    fn add(&self, bytes: u64) -> Result<()> {
+        let before = self.0.fetch_add(bytes, Ordering::Relaxed);
+        match before + bytes > MAX_TAIL_BYTES {
+            true => Err(behind()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Bytes of the tail of one log.
+pub(crate) struct LogBytes<'a> {
+    all: &'a TailBytes,
+    own: AtomicU64,
+}
+
+impl<'a> LogBytes<'a> {
+    pub(crate) const fn new(all: &'a TailBytes) -> Self {
+        Self {
+            all,
+            own: AtomicU64::new(0),
+        }
+    }
+
+    /// Forgets what an earlier attempt read.
+    fn restart(&self) {
+        let own = self.own.swap(0, Ordering::Relaxed);
+        self.all.0.fetch_sub(own, Ordering::Relaxed);
+    }
+
+    fn add(&self, bytes: u64) -> Result<()> {
+        self.own.fetch_add(bytes, Ordering::Relaxed);
+        self.all.add(bytes)
+    }
+}
+
+/// A file of rows, which is written on a thread that may block.
 pub(crate) struct TailFile {
     file: std::io::BufWriter<std::fs::File>,
     bytes: u64,
@@ -85,37 +199,142 @@ impl TailFile {
     }
 }
 
-/// Reads the tail of a log. Fails with 503 where it exceeds what a request should hold in memory.
+/// Reads the tail of a log of small records. Fails with 503 where it has too many.
 pub(crate) async fn bounded_tail<R: DeserializeOwned + Send>(
     logs: &Logs,
     log: &LogId,
 ) -> Result<Vec<TailRecord<R>>> {
-    let keys = logs.tail_keys(log, Some(MAX_TAIL + 1)).await?;
-    if keys.len() > MAX_TAIL {
-        return Err(behind());
-    }
+    let keys = bounded_keys(logs, log).await?;
     logs.tail_records(log, &keys).await
+}
+
+async fn bounded_keys(logs: &Logs, log: &LogId) -> Result<Vec<RecordKey>> {
+    let keys = logs.tail_keys(log, Some(MAX_TAIL + 1)).await?;
+    match keys.len() > MAX_TAIL {
+        true => Err(behind()),
+        false => Ok(keys),
+    }
 }
 
 fn behind() -> Error {
     Error::unavailable("the archiver is behind: too many records of a log are in no file yet")
 }
 
-pub(crate) async fn tail(logs: &Logs, log: &LogId) -> Result<Vec<TailRow>> {
+/// Reads the records of the tail within the times. Fails with 503 where it exceeds what a request should hold
+/// in memory.
+pub(crate) async fn tail(
+    logs: &Logs,
+    log: &LogId,
+    times: RangeInclusive<UtcTime>,
+    bytes: &LogBytes<'_>,
+) -> Result<Vec<TailRow>> {
+    let keys = bounded_keys(logs, log).await?;
+    bytes.restart();
     match log.kind {
-        LogKind::Events => {
-            let records = bounded_tail::<EventRecord>(logs, log).await?.into_iter();
-            let rows = records.map(|tail| {
-                let envelope = serde_json::from_str(&tail.record.envelope).map_err(Error::internal)?;
-                Ok(TailRow::Event(tail.record, Box::new(envelope)))
-            });
-            rows.collect()
+        LogKind::Events => rows(pieces::<EventRecord>(logs, log, &keys), times, bytes).await,
+        LogKind::Audit => rows(pieces::<AuditEvent>(logs, log, &keys), times, bytes).await,
+    }
+}
+
+/// Reads records a piece at a time, as the stream is polled.
+fn pieces<'a, R: DeserializeOwned + Send + 'a>(
+    logs: &'a Logs,
+    log: &'a LogId,
+    keys: &'a [RecordKey],
+) -> impl Stream<Item = Result<Vec<TailRecord<R>>>> + Send + 'a {
+    let pieces = keys.chunks(PIECE);
+    let pieces = pieces.map(|piece| logs.tail_records(log, piece).boxed());
+    // Boxed, because the compiler cannot prove that the futures of a closure over borrowed pieces are Send.
+    let pieces: Vec<BoxFuture<'a, Result<Vec<TailRecord<R>>>>> = pieces.collect();
+    stream::iter(pieces).buffered(READS_AT_ONCE)
+}
+
+async fn rows<R: Tailed>(
+    mut pieces: impl Stream<Item = Result<Vec<TailRecord<R>>>> + Send + Unpin,
+    times: RangeInclusive<UtcTime>,
+    bytes: &LogBytes<'_>,
+) -> Result<Vec<TailRow>> {
+    let mut rows = Vec::new();
+    while let Some(piece) = pieces.try_next().await? {
+        bytes.add(piece.iter().map(|tail| tail.record.bytes()).sum())?;
+        let times = times.clone();
+        let piece = blocking(move || {
+            let piece = piece.into_iter().map(|tail| tail.record.row(&times));
+            piece.filter_map(Result::transpose).collect::<Result<Vec<_>>>()
+        });
+        rows.extend(piece.await?);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::{self, ThreadId};
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    const MIB: u64 = 1_024 * 1_024;
+
+    /// Names the thread that makes its row.
+    struct Sized {
+        bytes: u64,
+        threads: &'static Mutex<Vec<ThreadId>>,
+    }
+
+    impl Tailed for Sized {
+        fn bytes(&self) -> u64 {
+            self.bytes
         }
-        LogKind::Audit => {
-            let records = bounded_tail::<AuditEvent>(logs, log).await?.into_iter();
-            Ok(records
-                .map(|tail| TailRow::Audit(Box::new(tail.record)))
-                .collect())
+
+        fn row(self, _: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>> {
+            self.threads.lock().push(thread::current().id());
+            Ok(Some(TailRow {
+                id: "e".to_owned(),
+                content: Content::Row("{}".to_owned()),
+            }))
         }
+    }
+
+    /// Reads ten pieces of one record each. Returns the number of rows, of read pieces and of parsed records,
+    /// none of which the calling thread may parse.
+    async fn read(bytes: u64, log: &LogBytes<'_>) -> (Result<usize>, usize, usize) {
+        let threads: &'static Mutex<Vec<ThreadId>> = Box::leak(Box::default());
+        let reads = AtomicU64::new(0);
+        let key: RecordKey = serde_json::from_str(r#"{"pk": "p", "sk": "s"}"#).unwrap();
+        let pieces = stream::iter(0..10).map(|_| {
+            reads.fetch_add(1, Ordering::Relaxed);
+            let record = Sized { bytes, threads };
+            Ok(vec![TailRecord {
+                key: key.clone(),
+                record,
+            }])
+        });
+        let found = rows(pieces, UtcTime::EPOCH..=UtcTime::EPOCH, log).await;
+        let threads = threads.lock();
+        assert!(!threads.contains(&thread::current().id()));
+        let reads = usize::try_from(reads.into_inner()).unwrap();
+        (found.map(|rows| rows.len()), reads, threads.len())
+    }
+
+    #[tokio::test]
+    async fn a_tail_above_the_limit_is_read_and_parsed_no_further() {
+        let all = TailBytes::default();
+        let (found, reads, parsed) = read(200 * MIB, &LogBytes::new(&all)).await;
+        assert_eq!((found.unwrap_err().status(), reads, parsed), (503, 3, 2));
+    }
+
+    #[tokio::test]
+    async fn the_tails_of_a_snapshot_share_the_limit_and_an_attempt_counts_once() {
+        let all = TailBytes::default();
+        let (first, second) = (LogBytes::new(&all), LogBytes::new(&all));
+        for _ in 0..3 {
+            first.restart();
+            let (found, reads, parsed) = read(30 * MIB, &first).await;
+            assert_eq!((found.unwrap(), reads, parsed), (10, 10, 10));
+        }
+        let (found, reads, parsed) = read(30 * MIB, &second).await;
+        assert_eq!((found.unwrap_err().status(), reads, parsed), (503, 8, 7));
     }
 }

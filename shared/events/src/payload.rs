@@ -33,12 +33,25 @@ pub async fn keep(objects: &Objects, tenant: &Tenant, envelope: &mut Envelope) -
 
 /// Restores the whole envelope of a record.
 pub async fn whole(objects: &Objects, record: &EventRecord) -> Result<Envelope> {
+    restored(record, details(objects, record).await?.as_deref())
+}
+
+/// Reads the details of a record from the bucket, as JSON; None where they are in its envelope.
+pub async fn details(objects: &Objects, record: &EventRecord) -> Result<Option<Vec<u8>>> {
+    let Some(key) = &record.details_key else {
+        return Ok(None);
+    };
+    let details = objects.find(key).await?;
+    let details =
+        details.ok_or_else(|| Error::internal(format!("the details {key} of an event are gone")))?;
+    Ok(Some(details))
+}
+
+/// Restores the whole envelope of a record and its [`details`].
+pub fn restored(record: &EventRecord, details: Option<&[u8]>) -> Result<Envelope> {
     let mut envelope: Envelope = serde_json::from_str(&record.envelope).map_err(Error::internal)?;
-    if let Some(key) = &record.details_key {
-        let bytes = objects.find(key).await?;
-        let bytes =
-            bytes.ok_or_else(|| Error::internal(format!("the details {key} of an event are gone")))?;
-        envelope.details = serde_json::from_slice(&bytes).map_err(Error::internal)?;
+    if let Some(details) = details {
+        envelope.details = serde_json::from_slice(details).map_err(Error::internal)?;
     }
     Ok(envelope)
 }

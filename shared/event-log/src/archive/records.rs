@@ -1,6 +1,6 @@
 //! Reads the records of the tail as rows of files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use events::payload;
 use futures::stream::{self, StreamExt as _};
@@ -13,13 +13,15 @@ use tracing::error;
 
 use super::Pass;
 use crate::row;
+use crate::tail::blocking;
 
 /// Maximum number of records of a batch.
 const MAX_RECORDS: usize = 20_000;
 /// Maximum size of the rows of a batch, in bytes.
 const MAX_BYTES: usize = 64 * 1_024 * 1_024;
-/// Number of records read between two checks of the size.
-const PIECE: usize = 800;
+/// Number of records read and parsed between two checks of the size: a few megabytes, so that the reads of
+/// others come in between.
+const PIECE: usize = 100;
 /// Number of large details read at a time.
 const DETAILS_AT_ONCE: usize = 16;
 
@@ -38,6 +40,8 @@ pub(super) struct Pending {
 #[derive(Default)]
 pub(super) struct Batch {
     pub records: Vec<Pending>,
+    /// Size of the rows.
+    bytes: usize,
     /// Whether the tail has more records.
     pub more: bool,
     pub unreadable: u64,
@@ -49,16 +53,15 @@ impl Batch {
     fn add(&mut self, came_at: UtcTime, pending: Result<Pending>, key: &RecordKey) {
         self.oldest = Some(self.oldest.map_or(came_at, |oldest| oldest.min(came_at)));
         match pending {
-            Ok(pending) => self.records.push(pending),
+            Ok(pending) => {
+                self.bytes += pending.row.len();
+                self.records.push(pending);
+            }
             Err(cause) => {
                 self.unreadable += 1;
                 error!(?key, %cause, "a record cannot be archived; it stays in the tail");
             }
         }
-    }
-
-    fn bytes(&self) -> usize {
-        self.records.iter().map(|record| record.row.len()).sum()
     }
 }
 
@@ -72,7 +75,7 @@ impl Pass<'_> {
             ..Batch::default()
         };
         for piece in keys.chunks(PIECE) {
-            if batch.bytes() >= MAX_BYTES {
+            if batch.bytes >= MAX_BYTES {
                 batch.more = true;
                 break;
             }
@@ -98,13 +101,14 @@ impl Pass<'_> {
         let objects = &self.archiver.objects;
         let mut read = stream::iter(found)
             .map(|TailRecord { key, record }| async move {
-                let pending = event_record(objects, &key, &record).await;
-                (key, record.received_at, pending)
+                let came_at = record.received_at;
+                let pending = event_record(objects, key.clone(), record).await;
+                (key, came_at, pending)
             })
             .buffered(DETAILS_AT_ONCE);
         while let Some((key, came_at, pending)) = read.next().await {
             // The rest stays in the tail for the next round.
-            if batch.bytes() >= MAX_BYTES {
+            if batch.bytes >= MAX_BYTES {
                 batch.more = true;
                 break;
             }
@@ -117,14 +121,19 @@ impl Pass<'_> {
     }
 }
 
-async fn event_record(objects: &Objects, key: &RecordKey, record: &EventRecord) -> Result<Pending> {
-    let envelope = payload::whole(objects, record).await?;
+async fn event_record(objects: &Objects, key: RecordKey, record: EventRecord) -> Result<Pending> {
+    let details = payload::details(objects, &record).await?;
+    blocking(move || event_row(key, &record, details.as_deref())).await
+}
+
+fn event_row(key: RecordKey, record: &EventRecord, details: Option<&[u8]>) -> Result<Pending> {
+    let envelope = payload::restored(record, details)?;
     // A single such time would make the file of the whole batch fail.
     if !envelope.timestamp.is_in_common_era() {
         return Err(Error::invalid("the time of an event is before the year 1"));
     }
     Ok(Pending {
-        key: key.clone(),
+        key,
         id: record.id.clone(),
         day: record.received_at.day(),
         time: envelope.timestamp,
@@ -143,7 +152,11 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
 }
 
 /// Writes rows as NDJSON, the input of the log's files.
-pub(super) fn write_rows<'a>(path: &Path, rows: impl Iterator<Item = &'a str>) -> Result<()> {
+pub(super) async fn write_rows(path: PathBuf, rows: Vec<String>) -> Result<()> {
+    blocking(move || write_lines(&path, &rows)).await
+}
+
+fn write_lines(path: &Path, rows: &[String]) -> Result<()> {
     use std::io::Write as _;
     let file = std::fs::File::create(path).map_err(Error::internal)?;
     let mut file = std::io::BufWriter::new(file);

@@ -52,7 +52,7 @@ impl Pass<'_> {
         self.passed.repeats += keys.len() as u64 - records;
         let mut files = Vec::new();
         for (day, pending) in groups(pending) {
-            files.push(self.write_group(&day, &pending).await?);
+            files.push(self.write_group(&day, pending).await?);
         }
         self.reached(Step::FilesWritten)?;
         if !files.is_empty() && !self.land_batch(&files).await? {
@@ -82,9 +82,10 @@ impl Pass<'_> {
         Ok(true)
     }
 
-    async fn write_group(&self, day: &str, pending: &[Pending]) -> Result<LogFile> {
+    async fn write_group(&self, day: &str, pending: Vec<Pending>) -> Result<LogFile> {
         let rows = self.path("rows.ndjson");
-        write_rows(&rows, pending.iter().map(|record| record.row.as_str()))?;
+        let texts = pending.into_iter().map(|record| record.row).collect();
+        write_rows(rows.clone(), texts).await?;
         let id = ids::new_id(self.now());
         let path = self.path(&format!("{id}.parquet"));
         let written = write(
