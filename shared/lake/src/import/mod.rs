@@ -9,6 +9,7 @@ pub(crate) mod json_rows;
 pub(crate) mod key;
 pub(crate) mod nesting;
 pub(crate) mod overlap;
+pub(crate) mod parquet_footer;
 pub(crate) mod plain;
 pub(crate) mod rounding;
 pub(crate) mod segment_file;

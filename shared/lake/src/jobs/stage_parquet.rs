@@ -14,6 +14,7 @@ use platform::{Error, Result};
 use crate::child::context::Context;
 use crate::import::faults::{MAX_SENTENCES, shown};
 use crate::import::nesting::levels;
+use crate::import::parquet_footer::{self, Fault};
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
@@ -26,12 +27,15 @@ const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
 const NANOSECONDS: &str = "TIMESTAMP_NS";
 /// Most levels of a type. DuckDB's readers of lists and maps take twice the time and memory for each.
 const MAX_LEVELS: usize = 16;
+/// Most groups of Parquet in a level: a list and a map are one in another.
+const MAX_GROUPS: usize = 2 * MAX_LEVELS;
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
 pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
+    check_footer(&input.input, target)?;
     staging::enclose(context, &input.target, &input.input)?;
     let relation = Relation {
         sql: format!(
@@ -67,6 +71,27 @@ fn check_ends(path: &Path, table: &str) -> Result<()> {
         Err(_) => "the file is empty",
     };
     Err(Error::unprocessable(format!("Table '{table}': {what}.")))
+}
+
+/// Fails with 422 if DuckDB would take long for the types in the footer.
+fn check_footer(path: &Path, target: &Target) -> Result<()> {
+    let what = match parquet_footer::check(path, MAX_GROUPS) {
+        Ok(()) => return Ok(()),
+        Err(Fault::Damaged) => return Err(damaged(target)),
+        Err(Fault::Long(bytes, most)) => format!(
+            "the footer of the Parquet file has {bytes} bytes; at most {most} can be read. Write fewer columns, or larger \
+             row groups"
+        ),
+        Err(Fault::Wide(elements, most)) => format!(
+            "the schema of the Parquet file has {elements} columns and parts of columns; at most {most} can be read"
+        ),
+        Err(Fault::Deep(column)) => format!(
+            "the type of the column {} in the Parquet file nests more than {MAX_LEVELS} levels; at most {MAX_LEVELS} can \
+             be read",
+            shown(&column)
+        ),
+    };
+    Err(Error::unprocessable(format!("Table '{}': {what}.", target.table)))
 }
 
 /// Returns the names and DuckDB types of the file's columns.

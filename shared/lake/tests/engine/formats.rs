@@ -433,8 +433,7 @@ async fn parquet_with_too_many_levels_is_refused_by_its_footer() {
                 .await
                 .unwrap_err();
             assert_eq!(error.status(), 422, "{open}: {error}");
-            let levels = count * levels_each;
-            for part in ["'json'", &format!("nests {levels} levels"), "at most 16"] {
+            for part in ["'json'", " levels; at most 16 can be read"] {
                 assert!(error.message().contains(part), "{open}: no {part:?} in {error}");
             }
         }
@@ -448,7 +447,7 @@ async fn parquet_with_too_many_levels_is_refused_by_its_footer() {
         .await
         .unwrap_err();
     assert!(
-        error.message().contains("'a[]'") && error.message().contains("17 levels"),
+        error.message().contains("'a[]'") && error.message().contains("more than 16 levels"),
         "{error}"
     );
 }

@@ -19,6 +19,8 @@ mod fixture;
 #[cfg(test)]
 mod folders;
 #[cfg(test)]
+mod footers;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod forms;
