@@ -184,7 +184,7 @@ fn find(folder: &Path, key: &str, objects: &mut BTreeMap<String, PathBuf>) {
 /// Name of an attempt, and what it does.
 type Attempt = (&'static str, fn(&Copy));
 
-const ATTEMPTS: [Attempt; 13] = [
+const ATTEMPTS: [Attempt; 14] = [
     ("a file is altered", |copy| {
         let path = copy.path(&copy.keys(0, "/audit/")[0]).to_owned();
         let mut bytes = fs::read(&path).expect("the file can be read");
@@ -205,6 +205,10 @@ const ATTEMPTS: [Attempt; 13] = [
     }),
     ("a file without an id is added", |copy| {
         copy.add(&files(copy, 0)[0], "extra");
+    }),
+    ("a file with another ending is added", |copy| {
+        let path = copy.path(&files(copy, 0)[0]);
+        fs::copy(path, path.with_file_name("part-0.parq.object")).expect("the file can be copied");
     }),
     ("the first digest is removed", |copy| {
         copy.remove(&copy.keys(0, "/digests/")[..1]);

@@ -83,10 +83,10 @@ impl LogStore {
                     false => format!(" AND {PRIVATE_TO} IS NULL"),
                 };
                 let relation = format!(
-                    "{} WHERE \"timestamp\" >= {} AND \"timestamp\" < {}{private}",
+                    "{} WHERE \"timestamp\" >= {} AND \"timestamp\" {}{private}",
                     snapshot.source(),
                     literal(from),
-                    literal(until)
+                    is_before(until)
                 );
                 written += parts.add(&relation).await?;
                 progress(Progress { written, expected });
@@ -136,29 +136,49 @@ async fn slices(
 ) -> Result<Vec<(UtcTime, UtcTime)>> {
     let sql = format!(
         "WITH hours AS (SELECT (epoch_ms(\"timestamp\") - {FIRST_MS}) // {HOUR_MS} AS hour, count(*) AS records \
-         FROM {} WHERE \"timestamp\" >= {} AND \"timestamp\" < {} GROUP BY 1), \
+         FROM {} WHERE \"timestamp\" >= {} AND \"timestamp\" {} GROUP BY 1), \
          running AS (SELECT hour, sum(records) OVER (ORDER BY hour) // {MANY} AS slice FROM hours) \
          SELECT CAST(max(hour) + 1 AS BIGINT) FROM running GROUP BY slice ORDER BY 1",
         snapshot.source(),
         literal(from),
-        literal(until)
+        is_before(until)
     );
     let mut slices = Vec::new();
     let mut begin = from;
     for row in snapshot.rows(&sql, &[]).await? {
         let hour = row.first().and_then(Value::as_i64);
-        let end = hour.and_then(|hour| UtcTime::from_millis(hour.checked_mul(HOUR_MS)? + FIRST_MS));
+        let end = hour.and_then(|hour| start_of(hour, until));
         let end = end.ok_or_else(|| Error::internal("the hours of an export cannot be read"))?;
-        let end = end.min(until);
         slices.push((begin, end));
         begin = end;
     }
     Ok(slices)
 }
 
-/// Returns the last millisecond before a time.
+/// Returns the start of an hour, counted from the year 1, or the end of the stretch where that is earlier: the
+/// hour after the latest possible time has no start.
+fn start_of(hour: i64, until: UtcTime) -> Option<UtcTime> {
+    let millis = hour.checked_mul(HOUR_MS)?.checked_add(FIRST_MS)?;
+    Some(UtcTime::from_millis(millis).map_or(until, |start| start.min(until)))
+}
+
+/// Returns the condition of SQL for times of a stretch that ends before `until`.
+fn is_before(until: UtcTime) -> String {
+    let sign = if is_latest(until) { "<=" } else { "<" };
+    format!("{sign} {}", literal(until))
+}
+
+/// Whether an exclusive end is the latest possible time, which no end comes after: it belongs to the stretch.
+fn is_latest(time: UtcTime) -> bool {
+    time.plus_ms(1) == time
+}
+
+/// Returns the last millisecond of a stretch that ends before a time.
 fn before(time: UtcTime) -> UtcTime {
-    UtcTime::from_millis(time.as_millis() - 1).unwrap_or(time)
+    match is_latest(time) {
+        true => time,
+        false => UtcTime::from_millis(time.as_millis() - 1).unwrap_or(time),
+    }
 }
 
 fn literal(time: UtcTime) -> String {
@@ -357,5 +377,37 @@ mod tests {
         2026-11-01T12:00:00.000Z 2026-11-20T00:00:00.000Z
         2026-11-20T00:00:00.000Z 2026-11-24T12:00:00.000Z
         ");
+    }
+
+    /// Hours from the year 1 to the one after that of `time`.
+    fn hour_after(time: &str) -> i64 {
+        (at(time).as_millis() - FIRST_MS).div_euclid(HOUR_MS) + 1
+    }
+
+    #[test]
+    fn a_slice_ends_at_an_hour_or_with_its_stretch() {
+        let until = at("2026-11-24T12:30:00Z");
+        let start = |time: &str| start_of(hour_after(time), until);
+        assert_eq!(
+            start("2026-11-24T10:59:59.999Z"),
+            Some(at("2026-11-24T11:00:00Z"))
+        );
+        assert_eq!(start("2026-11-24T12:10:00Z"), Some(until));
+        assert_eq!(start("0001-01-01T00:00:00Z"), Some(at("0001-01-01T01:00:00Z")));
+        // No time is an hour after the last one that a sender can give.
+        for last in ["9999-12-30T22:00:00Z", "9999-12-30T22:00:00.999Z"] {
+            let end = at(last).plus_ms(1);
+            assert_eq!(start_of(hour_after(last), end), Some(end), "{last}");
+        }
+    }
+
+    #[test]
+    fn the_last_millisecond_of_all_is_part_of_an_export() {
+        let last = at("9999-12-30T22:00:00.999Z");
+        assert_eq!(is_before(last), format!("< {}", literal(last)));
+        let end = last.plus_ms(1);
+        assert_eq!(is_before(end), format!("<= {}", literal(last)));
+        assert_eq!(before(end).to_string(), last.to_string());
+        assert_eq!(before(last).to_string(), "9999-12-30T22:00:00.998Z");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use platform::objects::Objects;
@@ -11,12 +11,11 @@ use platform::{Error, Result, UtcTime};
 use sha2::{Digest as _, Sha256};
 
 use super::folders::{LogFolder, Owner, Sorted};
+use super::report::Finding;
 use crate::write::sum;
 
 /// Number of bytes read at a time.
 const PIECE_BYTES: u64 = 4 * 1_024 * 1_024;
-/// Deepest folder that is read: bucket, account and project may be folders in folders.
-const MAX_DEPTH: usize = 12;
 /// Folder of all logs in a bucket.
 const FOLDER: &str = "log";
 
@@ -28,8 +27,8 @@ pub type KeyOfPath = fn(&Path) -> Option<String>;
 pub struct LogCopy {
     /// Logs, in the order of their folders.
     pub(super) logs: Vec<LogFolder>,
-    /// Names of Parquet files and digests that are at no valid place of a log.
-    pub(super) strays: Vec<String>,
+    /// What is at no valid place of a log, although it is in one.
+    pub(super) strays: Vec<Finding>,
     objects: Option<Objects>,
     folder: PathBuf,
 }
@@ -38,7 +37,19 @@ pub struct LogCopy {
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     File(PathBuf),
+    /// Neither a file nor a folder: a link, whose target may be anywhere, or a pipe.
+    NoFile(PathBuf),
     Key(String),
+}
+
+impl Place {
+    /// Returns the path or key for a finding.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::File(path) | Self::NoFile(path) => path.display().to_string(),
+            Self::Key(key) => key.clone(),
+        }
+    }
 }
 
 /// An object of a log.
@@ -73,22 +84,23 @@ impl LogCopy {
     pub fn of_folder(folder: &Path, key_of_path: KeyOfPath) -> Result<Self> {
         let unreadable =
             |cause: io::Error| Error::invalid(format!("{} cannot be read: {cause}.", folder.display()));
-        let inside = folder.join(FOLDER);
-        // A project may be called `log`, too.
-        let is_project = |folder: &Path| is_log_folder(folder).map_err(unreadable);
-        let is_whole = inside.is_dir() && !is_project(folder)? && !is_project(&inside)?;
-        let root = if is_whole { inside } else { folder.to_owned() };
-        let mut files = Vec::new();
-        find(&root, 0, &mut files).map_err(unreadable)?;
+        let Root {
+            start,
+            root,
+            is_whole,
+        } = Root::of(folder).map_err(unreadable)?;
         let mut sorted = Sorted::default();
-        for file in files {
-            let below = file.path.strip_prefix(&root).unwrap_or(&file.path);
+        for entry in find(&start).map_err(unreadable)? {
+            let below = entry.path.strip_prefix(&root).unwrap_or(&entry.path);
             sorted.add(Listed {
                 parts: key(below, key_of_path).split('/').map(str::to_owned).collect(),
                 is_whole,
-                bytes: file.bytes,
-                modified: file.modified,
-                place: Place::File(file.path),
+                bytes: entry.bytes,
+                modified: entry.modified,
+                place: match entry.is_file {
+                    true => Place::File(entry.path),
+                    false => Place::NoFile(entry.path),
+                },
             });
         }
         let copy = Self::new(sorted, None, folder.to_owned());
@@ -135,7 +147,7 @@ impl LogCopy {
         match (place, &self.objects) {
             (Place::Key(key), Some(objects)) => objects.find(key).await,
             (Place::File(path), _) => present(path, fs::read(path)),
-            (Place::Key(_), None) => Ok(None),
+            (Place::Key(_), None) | (Place::NoFile(_), _) => Ok(None),
         }
     }
 
@@ -144,7 +156,7 @@ impl LogCopy {
         match (place, &self.objects) {
             (Place::Key(key), Some(objects)) => hash_object(objects, key).await,
             (Place::File(path), _) => present(path, sum(path).map(|(_, sha256)| sha256)),
-            (Place::Key(_), None) => Ok(None),
+            (Place::Key(_), None) | (Place::NoFile(_), _) => Ok(None),
         }
     }
 }
@@ -183,43 +195,100 @@ fn key(below: &Path, key_of_path: KeyOfPath) -> String {
     key.unwrap_or_else(|| text.into_owned())
 }
 
-struct File {
+/// Where a copy is read, and what the names of its folders are compared with.
+struct Root {
+    /// Folder that is read.
+    start: PathBuf,
+    /// Folder that the parts of the keys are below: the start, or one above it.
+    root: PathBuf,
+    /// Whether the root is the folder of all logs.
+    is_whole: bool,
+}
+
+impl Root {
+    /// Takes the names of account and project from the path where it says them: `log/<account>/<project>`.
+    fn of(folder: &Path) -> io::Result<Self> {
+        let inside = folder.join(FOLDER);
+        let is_project = is_log_folder(folder)?;
+        let absolute = match folder.components().any(|part| part == Component::ParentDir) {
+            true => folder.canonicalize()?,
+            false => std::path::absolute(folder)?,
+        };
+        // A project or an account may be called `log`, too.
+        let is_inside = !is_project && inside.is_dir() && !is_log_folder(&inside)?;
+        if is_inside && !(absolute.ends_with(FOLDER) && is_account(&inside)?) {
+            return Ok(Self::whole(inside.clone(), inside));
+        }
+        let above = |count: usize| {
+            let above = absolute.ancestors().nth(count);
+            above.filter(|above| above.file_name().is_some_and(|name| name == FOLDER))
+        };
+        let root = match is_project {
+            true => above(2),
+            false if is_account(folder)? => above(1),
+            false => above(0),
+        };
+        Ok(match root {
+            Some(root) => Self::whole(absolute.clone(), root.to_owned()),
+            None => Self {
+                start: folder.to_owned(),
+                root: folder.to_owned(),
+                is_whole: false,
+            },
+        })
+    }
+
+    fn whole(start: PathBuf, root: PathBuf) -> Self {
+        Self {
+            start,
+            root,
+            is_whole: true,
+        }
+    }
+}
+
+/// What is in a folder, other than a folder.
+struct Entry {
     path: PathBuf,
+    is_file: bool,
     bytes: u64,
     modified: UtcTime,
 }
 
-/// Finds the files in a folder, by name. It does not follow links to folders, because these may form a cycle.
-fn find(folder: &Path, depth: usize, files: &mut Vec<File>) -> io::Result<()> {
-    let entries: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
-    let mut entries = entries?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        let metadata = match entry.file_type()?.is_symlink() {
-            // A dangling link counts as a missing file.
-            true => match fs::metadata(&path) {
-                Ok(metadata) if metadata.is_file() => metadata,
-                _ => continue,
-            },
-            false => entry.metadata()?,
-        };
-        if !metadata.is_dir() {
-            let since = metadata
-                .modified()?
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-            files.push(File {
+/// Finds what is in a folder and those below it, by path. It follows no link.
+fn find(folder: &Path) -> io::Result<Vec<Entry>> {
+    let (mut folders, mut entries) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let (path, metadata) = (entry.path(), entry.metadata()?);
+            if metadata.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let since = metadata.modified()?.duration_since(UNIX_EPOCH);
+            let millis = u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
+            entries.push(Entry {
                 path,
+                is_file: metadata.is_file(),
                 bytes: metadata.len(),
                 modified: UtcTime::EPOCH.plus_ms(millis),
             });
-        } else if depth < MAX_DEPTH {
-            find(&path, depth + 1, files)?;
         }
     }
-    Ok(())
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(entries)
+}
+
+/// Returns whether a folder directly contains a project's folder.
+fn is_account(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && is_log_folder(&entry.path())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether a folder directly contains days or digests of a log.

@@ -148,6 +148,13 @@ impl Checked<'_> {
         }
     }
 
+    /// Returns whether a digest must list the file by now. Its id and its time can be chosen, so neither makes
+    /// it young by itself.
+    fn is_due(&self, file: &DataPath) -> bool {
+        let made = ids::time_of(&file.id).unwrap_or(file.modified);
+        made.min(file.modified).plus_ms(UNCOVERED_MS) <= self.against.now
+    }
+
     /// Handles a file that no valid digest lists: it may be younger than the last digest, or belong to an
     /// invalid one.
     fn unlisted(&mut self, file: &DataPath, prefix: &str) {
@@ -165,9 +172,7 @@ impl Checked<'_> {
         if in_gap || links.is_empty() {
             self.report.unproven += 1;
         } else if links.last().is_none_or(|last| latest >= last.digest.created_at) {
-            // An id and the time of a file can be chosen, so neither makes a file young by itself.
-            let is_old = made.min(file.modified).plus_ms(UNCOVERED_MS) <= now;
-            if is_old {
+            if self.is_due(file) {
                 self.add(u64::MAX, Fault::Added, &name, UNCOVERED);
             } else if made > now.plus_ms(UNLISTED_MARGIN_MS) {
                 self.add(

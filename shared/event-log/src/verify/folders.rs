@@ -6,10 +6,13 @@ use platform::UtcTime;
 use platform::records::logs::LogKind;
 
 use super::copy::{Listed, Place};
+use super::report::Finding;
 use crate::digest::{DigestName, LogDigest};
 
 /// Folder of a log's digests, beside those of its days.
 const DIGESTS: &str = "digests";
+/// The one file that is left out, which a desktop writes into each folder. Readers skip names with a dot.
+const OF_A_DESKTOP: &str = ".DS_Store";
 
 /// Objects of the logs of a project, or of the records of a whole account.
 #[derive(Default)]
@@ -67,25 +70,31 @@ pub(super) struct Sorted {
     logs: BTreeMap<Vec<String>, LogFolder>,
     /// Parts of the keys of all sorted objects.
     known: BTreeSet<Vec<String>>,
-    strays: Vec<String>,
+    strays: Vec<Finding>,
+    /// What is at no place of a log, and a fault only below the folder of one, which is known at the end.
+    others: Vec<(Vec<String>, Finding)>,
 }
 
 impl Sorted {
-    /// Adds an object to its log, or to the strays. Leaves out files of another kind, such as those of a
-    /// desktop.
+    /// Adds an object to its log, or to the strays, whatever its name is: some reader takes each file.
     pub fn add(&mut self, listed: Listed) {
-        let name = listed.parts.last().map(String::as_str).unwrap_or_default();
-        if !is_of_a_log(name) {
+        let parts = listed.parts.clone();
+        let name = parts.last().map(String::as_str).unwrap_or_default();
+        let is_file = !matches!(listed.place, Place::NoFile(_));
+        if matches!(&listed.place, Place::File(path) if path.ends_with(OF_A_DESKTOP)) {
             return;
         }
+        let shown = listed.place.shown();
+        let is_in_a_log = listed.is_whole || has_the_name_of_a_file(name) || is_below_a_part(&parts);
         // The names of two files may stand for one key.
-        let is_new = self.known.insert(listed.parts.clone());
-        let shown = match &listed.place {
-            Place::File(path) => path.display().to_string(),
-            Place::Key(key) => key.clone(),
-        };
-        if !is_new || !self.sort(listed) {
-            self.strays.push(shown);
+        let is_new = self.known.insert(parts.clone());
+        if is_file && is_new && self.sort(listed) {
+            return;
+        }
+        let finding = Finding::stray(&shown, is_file);
+        match is_in_a_log {
+            true => self.strays.push(finding),
+            false => self.others.push((parts, finding)),
         }
     }
 
@@ -132,8 +141,31 @@ impl Sorted {
         log
     }
 
-    /// Returns the logs, and the names of objects that belong to none.
-    pub fn finish(self) -> (Vec<LogFolder>, Vec<String>) {
+    /// Moves what looks like a log below the folder of another log to the strays.
+    fn remove_inner_logs(&mut self) {
+        let owners: Vec<_> = self.logs.keys().cloned().collect();
+        let is_inner = |owner: &[String]| {
+            let mut others = owners.iter();
+            others.any(|other| other.len() < owner.len() && owner.starts_with(other))
+        };
+        let inner = self.logs.extract_if(.., |owner, _| is_inner(owner));
+        for (_, log) in inner {
+            let digests = log.digests.into_values().flatten().map(|digest| digest.place);
+            let files = log.files.into_values().flatten().map(|file| file.place);
+            let places = digests.chain(files);
+            self.strays
+                .extend(places.map(|place| Finding::stray(&place.shown(), true)));
+        }
+    }
+
+    /// Returns the logs, and findings for what belongs to none.
+    pub fn finish(mut self) -> (Vec<LogFolder>, Vec<Finding>) {
+        self.remove_inner_logs();
+        for (parts, finding) in self.others {
+            if self.logs.keys().any(|owner| parts.starts_with(owner)) {
+                self.strays.push(finding);
+            }
+        }
         let mut logs: Vec<_> = self.logs.into_values().collect();
         for log in &mut logs {
             for digests in log.digests.values_mut() {
@@ -149,8 +181,14 @@ pub(super) fn is_part(name: &str) -> bool {
     name == DIGESTS || is_day(name)
 }
 
-/// Returns whether a reader could take the file for a part of the log.
-fn is_of_a_log(name: &str) -> bool {
+/// Returns whether an object is a day or the digests of a log, or below one.
+fn is_below_a_part(parts: &[String]) -> bool {
+    // A link may have the name of a day itself.
+    parts.iter().any(|part| is_part(part))
+}
+
+/// Returns whether the name alone says that the object is of a log.
+fn has_the_name_of_a_file(name: &str) -> bool {
     let extension = name
         .rsplit_once('.')
         .map(|(_, extension)| extension.to_ascii_lowercase());

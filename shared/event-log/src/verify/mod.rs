@@ -3,7 +3,8 @@
 //! The objects are those of the bucket, or a copy of it or of a part of it: of an account, or of one project.
 //! Every digest must be signed, be at its place in the chain, and contain the hash of the previous one; every
 //! file must be listed by a digest and exist with its hash, unless a listed file replaced it. A log with files
-//! must have a digest, and a file without one must be from the last hour. The last digest proves all earlier
+//! must have a digest, and a file without one must be from the last hour. Nothing else may
+//! be below a log: readers differ in what they take for its files. The last digest proves all earlier
 //! ones, but nothing proves the last, nor that there was a log: an auditor notes its name and hash, and expects
 //! it in the next copy.
 
@@ -60,11 +61,14 @@ pub async fn verify(
 ) -> Result<Report> {
     let mut report = Report::default();
     for stray in &copy.strays {
-        report.add(Finding::stray(stray));
+        report.add(stray.clone());
     }
     let mut signed = BTreeMap::new();
+    // Only the logs of one account may be in a folder that does not name it.
+    let mut account = None;
     for log in &copy.logs {
         let mut owner = log.owner.clone();
+        owner.account = owner.account.or_else(|| account.clone());
         for kind in LogKind::ALL {
             let digests = log.digests.get(&kind).map(Vec::as_slice).unwrap_or_default();
             let data = log.files.get(&kind).map(Vec::as_slice).unwrap_or_default();
@@ -82,6 +86,9 @@ pub async fn verify(
                 now,
             };
             report.add_log(files::check(against, data, progress).await?);
+        }
+        if log.owner.account.is_none() {
+            account = owner.account;
         }
     }
     for digest in expected {

@@ -48,8 +48,12 @@ impl Finding {
         }
     }
 
-    pub(super) fn stray(name: &str) -> Self {
-        Self::new(Fault::Added, name, "is at no place of a log")
+    pub(super) fn stray(name: &str, is_file: bool) -> Self {
+        let detail = match is_file {
+            true => "has not the place and name of an object of a log",
+            false => "is a link or no ordinary file, and a log has none",
+        };
+        Self::new(Fault::Added, name, detail)
     }
 }
 
