@@ -13,6 +13,8 @@ use super::{BACKUP_FORMAT, Contents, Head, names};
 use crate::data_dir::{self, make_private, private_options, sync_folder};
 
 const MAX_HEAD_BYTES: u64 = 64 * 1_024;
+/// Longest name that a file of a data directory can have, with the zero byte at its end.
+const MAX_NAME_BYTES: u64 = 4_096;
 
 struct Unpacking<'a> {
     file: &'a Path,
@@ -39,13 +41,20 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Contents> {
         contents: Contents { objects: 0, bytes: 0 },
         folders: vec![into.to_owned()],
     };
-    let mut entries = tar.entries().map_err(|_| foreign(file))?;
+    // Raw, because the crate reads long names and extended headers whole, however large they say they are.
+    let mut entries = tar.entries().map_err(|_| foreign(file))?.raw(true);
     let first = entries.next().and_then(io::Result::ok);
     unpacking.head(first.ok_or_else(|| foreign(file))?)?;
     let mut is_whole = false;
+    let mut long_name = None;
     for entry in entries {
         let mut entry = entry.map_err(|error| unpacking.damaged(error))?;
-        let name = name(&entry).ok_or_else(|| unpacking.damaged("a name in it is not valid"))?;
+        if entry.header().entry_type().is_gnu_longname() && long_name.is_none() {
+            long_name = Some(unpacking.long_name(entry)?);
+            continue;
+        }
+        let name = name(&entry, long_name.take());
+        let name = name.ok_or_else(|| unpacking.damaged("a name in it is not valid"))?;
         if is_whole {
             return Err(unpacking.damaged(format!("it goes on with {name} after its end")));
         }
@@ -57,7 +66,7 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Contents> {
             false => unpacking.add(&name, entry)?,
         }
     }
-    if !is_whole {
+    if !is_whole || long_name.is_some() {
         return Err(unpacking.damaged("its end is missing"));
     }
     // Read to the end: the checksum of the compressed bytes is there.
@@ -70,7 +79,7 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Contents> {
 
 impl Unpacking<'_> {
     fn head(&mut self, mut entry: Entry<'_, impl Read>) -> Result<()> {
-        if name(&entry).as_deref() != Some(names::HEAD) || entry.size() > MAX_HEAD_BYTES {
+        if name(&entry, None).as_deref() != Some(names::HEAD) || entry.size() > MAX_HEAD_BYTES {
             return Err(foreign(self.file));
         }
         let mut text = Vec::new();
@@ -91,11 +100,27 @@ impl Unpacking<'_> {
         Ok(())
     }
 
+    /// Returns the name of the next file, which a header has no room for.
+    fn long_name(&self, mut entry: Entry<'_, impl Read>) -> Result<Vec<u8>> {
+        if entry.size() > MAX_NAME_BYTES {
+            return Err(self.damaged(format!("a name in it has {} bytes", entry.size())));
+        }
+        let mut name = Vec::new();
+        entry
+            .read_to_end(&mut name)
+            .map_err(|error| self.damaged(error))?;
+        name.pop_if(|last| *last == 0);
+        Ok(name)
+    }
+
     fn add(&mut self, name: &str, entry: Entry<'_, impl Read>) -> Result<()> {
         if !names::is_of_a_data_directory(name) {
             return Err(self.damaged(format!("no data directory has a file {name}")));
         }
-        let modified = entry.header().mtime().unwrap_or_default();
+        let modified = Duration::from_secs(entry.header().mtime().unwrap_or_default());
+        let modified = UNIX_EPOCH
+            .checked_add(modified)
+            .ok_or_else(|| self.damaged(format!("{name} has a time that no file can have")))?;
         let path = self.into.join(name);
         self.make_folders(&path)
             .map_err(|error| self.unwritable(&error))?;
@@ -111,7 +136,6 @@ impl Unpacking<'_> {
             Fault::Reading(error) => self.damaged(error),
             Fault::Writing(error) => self.unwritable(&error),
         })?;
-        let modified = UNIX_EPOCH + Duration::from_secs(modified);
         to.set_times(FileTimes::new().set_modified(modified))
             .and_then(|()| to.sync_all())
             .map_err(|error| self.unwritable(&error))?;
@@ -187,10 +211,12 @@ fn copy(from: &mut impl Read, to: &mut impl io::Write) -> Result<(), Fault> {
     }
 }
 
-/// Returns the name of a file. None for any other entry, such as a link.
-fn name(entry: &Entry<'_, impl Read>) -> Option<String> {
+/// Returns the name of a file, of an entry before it or of its own header. None for any other entry, such as
+/// a link.
+fn name(entry: &Entry<'_, impl Read>, long_name: Option<Vec<u8>>) -> Option<String> {
     let is_file = entry.header().entry_type() == EntryType::Regular;
-    let name = String::from_utf8(entry.path_bytes().into_owned()).ok();
+    let name = long_name.unwrap_or_else(|| entry.path_bytes().into_owned());
+    let name = String::from_utf8(name).ok();
     name.filter(|_| is_file)
 }
 
