@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{NOW, check, check_at, found, three_hours};
+use super::{NOW, check, found, three_hours};
 use crate::testing::{Key, TestLog, events_of, write};
 use crate::verify::{Fault, LogCopy, verify};
 
