@@ -12,6 +12,7 @@ use process::expression::{Evaluator, ExpressionFailure, Scope};
 use process::flow::{
     Kind, Next, ProcessError, Stage, catches, delay, duration, event, expand, first, matches, next, stages,
 };
+use process::pattern::Steps;
 use serde_json::json;
 
 #[test]
@@ -201,7 +202,8 @@ async fn events() {
                     .unwrap(),
             );
         }
-        assert_eq!(matches(&filter, &found, &results), expected, "{with}");
+        let result = matches(&filter, &found, &results, &mut Steps::new(100_000));
+        assert_eq!(result, Some(expected), "{with}");
     }
 }
 
