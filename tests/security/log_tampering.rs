@@ -1,5 +1,5 @@
-//! Tests tampering with the log of events and audit records: `ops audit verify` notices each, over the runner's
-//! data directory, over a copy of its files, and over a copy with the names of a bucket.
+//! Tests tampering with the log of events and audit records: `ops audit verify` notices each, over the
+//! runner's data directory, over a copy of its files, and over a copy with the names of a bucket.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Attacks on the runner through its own requests: they come from the machine and the user that it trusts, and
-//! must reach none of its ports.
+//! Attacks on the runner through its own requests: they come from the machine and the user that it trusts,
+//! and must reach none of its ports.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -107,7 +107,8 @@ fn process(tasks: &Value) -> Value {
     })
 }
 
-/// Makes calls in a process that an event with this payload starts. Returns what each of them gave: its output, or the reason why there is none.
+/// Makes calls in a process that an event with this payload starts. Returns what each of them gave: its
+/// output, or the reason why there is none.
 pub async fn told(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
     let mut tasks: Vec<Value> = calls
         .iter()

@@ -1,7 +1,7 @@
 //! Serves the page, with its proof where the server gives a developer's token to it.
 //!
-//! Scripts of other pages may read any answer (CORS), so the proof is only in a page that a browser asks for to
-//! show it: no script can set the headers in which a browser says how it asks.
+//! Scripts of other pages may read any answer (CORS), so the proof is only in a page that a browser asks for
+//! to show it: no script can set the headers in which a browser says how it asks.
 
 use axum::http::HeaderMap;
 use axum::http::header::{HeaderName, ORIGIN};

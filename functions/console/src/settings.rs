@@ -16,7 +16,8 @@ pub struct Settings {
     /// Ingest base URL; a relative one starts at the API's origin and stage.
     pub ingest_url: String,
     /// Text with which the page proves itself where the server gives it a developer's token; None where the
-    /// server gives none. The page reads here only whether there is one, because any program can ask for this.
+    /// server gives none. The page reads here only whether there is one, because any program can ask for
+    /// this.
     #[serde(rename = "developer_token", serialize_with = "is_some")]
     pub page_proof: Option<Secret>,
     /// Identity provider that callers sign in with.

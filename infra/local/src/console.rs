@@ -1,7 +1,8 @@
 //! Serves the console, and gives its page a token of the developer with one click.
 //!
 //! A token opens the whole service, so the page of another origin must not get one, nor must another user of
-//! the machine, nor a program that sends requests for others. So the page shows a proof that these cannot read.
+//! the machine, nor a program that sends requests for others. So the page shows a proof that these cannot
+//! read.
 
 use std::path::PathBuf;
 use std::sync::Arc;

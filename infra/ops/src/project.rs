@@ -24,8 +24,8 @@ pub enum ProjectCommand {
     /// Lets the definitions that callers write into subscriptions name secrets, or shows whether they may.
     ///
     /// Such a definition then counts as the process that its document names, so each caller with the
-    /// permission workflow:admin can send a secret to the hosts that it is bound to, with any content. A change
-    /// applies to the next call of a run.
+    /// permission workflow:admin can send a secret to the hosts that it is bound to, with any content. A
+    /// change applies to the next call of a run.
     InlineSecrets {
         /// Without it, nothing is changed. Default of a project: refuse.
         choice: Option<InlineChoice>,

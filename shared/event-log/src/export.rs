@@ -155,8 +155,8 @@ async fn slices(
     Ok(slices)
 }
 
-/// Returns the start of an hour, counted from the year 1, or the end of the stretch where that is earlier: the
-/// hour after the latest possible time has no start.
+/// Returns the start of an hour, counted from the year 1, or the end of the stretch where that is earlier:
+/// the hour after the latest possible time has no start.
 fn start_of(hour: i64, until: UtcTime) -> Option<UtcTime> {
     let millis = hour.checked_mul(HOUR_MS)?.checked_add(FIRST_MS)?;
     Some(UtcTime::from_millis(millis).map_or(until, |start| start.min(until)))

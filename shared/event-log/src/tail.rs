@@ -1,7 +1,8 @@
 //! Reads the records of a log that are in no file.
 //!
 //! An account chooses how many and how large they are. So they are counted while they are read, and parsed
-//! and written a piece at a time on threads that may block, because the work of all accounts shares the others.
+//! and written a piece at a time on threads that may block, because the work of all accounts shares the
+//! others.
 
 use std::io::Write as _;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! Sends hints about logs with new records to the archiver, grouped by account. A lost hint only delays archiving, because the
-//! head of each log becomes due anyway.
+//! Sends hints about logs with new records to the archiver, grouped by account. A lost hint only delays
+//! archiving, because the head of each log becomes due anyway.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Compiles and compares patterns: regular expressions of callers, with bounds on each step.
 //!
-//! The cost of a pattern is not evident from its text, so everything that it depends on is limited: the length
-//! of the text, the size of the automaton, and the length of a value. The automaton is simulated state by
-//! state, so a comparison takes at most [`Pattern::steps`], and nothing grows while it runs. Classes are those
-//! of ASCII: a class of Unicode alone takes half of [`MAX_COMPILED_BYTES`], and milliseconds.
+//! The cost of a pattern is not evident from its text, so everything that it depends on is limited: the
+//! length of the text, the size of the automaton, and the length of a value. The automaton is simulated state
+//! by state, so a comparison takes at most [`Pattern::steps`], and nothing grows while it runs. Classes are
+//! those of ASCII: a class of Unicode alone takes half of [`MAX_COMPILED_BYTES`], and milliseconds.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Strikes secrets out of what comes from outside, in the forms in which a server may return them: as they
-//! are, escaped for JSON, HTML or a URL, in base64 or in hexadecimal digits, and in one of these within another.
+//! are, escaped for JSON, HTML or a URL, in base64 or in hexadecimal digits, and in one of these within
+//! another.
 //!
 //! A server that got a secret may send it back, in an answer or in a message of an error, and answers become
 //! results, histories and logs.

@@ -1,5 +1,5 @@
-//! Fuzzes conditions (JSONLogic): a condition is refused, or has the same result on an event each time, within
-//! its budget. The input is a condition, a line break, and an event.
+//! Fuzzes conditions (JSONLogic): a condition is refused, or has the same result on an event each time,
+//! within its budget. The input is a condition, a line break, and an event.
 #![no_main]
 
 use events::condition::{Condition, Subject};

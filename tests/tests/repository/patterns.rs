@@ -1,8 +1,8 @@
 //! Checks that no text of a caller is compiled as a pattern outside of a budget: every place that compiles
 //! patterns is listed here with its budget, and so is every crate that can.
 //!
-//! Patterns in SQL are compiled by DuckDB, in a child process with a deadline, and those of the console in the
-//! browser.
+//! Patterns in SQL are compiled by DuckDB, in a child process with a deadline, and those of the console in
+//! the browser.
 
 use std::collections::BTreeSet;
 use std::fs;

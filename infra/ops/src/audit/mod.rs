@@ -26,8 +26,8 @@ pub enum AuditCommand {
     Export(export::ExportArguments),
     /// Prints the public key that verifies the log's digests, as PEM.
     Key,
-    /// Verifies the log, or offline a copy of it, against its signed digests, and names the first file that was
-    /// changed, removed or added.
+    /// Verifies the log, or offline a copy of it, against its signed digests, and names the first file that
+    /// was changed, removed or added.
     Verify(verify::VerifyArguments),
 }
 

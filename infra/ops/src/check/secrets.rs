@@ -1,5 +1,5 @@
-//! Checks secrets: each is bound to what may use it, and no inline definition names one where its project does
-//! not allow that.
+//! Checks secrets: each is bound to what may use it, and no inline definition names one where its project
+//! does not allow that.
 
 use std::collections::BTreeSet;
 

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use platform::{Error, Result};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore, SemaphorePermit};
 
-/// Turns for passes, of which an account has one at a time. So an account with many logs waits for itself, and
-/// is one of those that wait for the others.
+/// Turns for passes, of which an account has one at a time. So an account with many logs waits for itself,
+/// and is one of those that wait for the others.
 pub(super) struct Turns {
     passes: Semaphore,
     /// Accounts with a turn, or waiting for one.

@@ -13,8 +13,8 @@ pub const FIRST_SEQUENCE: u64 = 0;
 /// Margin before the last digest within which the collection and the check ignore an unlisted file, in
 /// milliseconds: an archiver may be about to commit it, and clocks differ.
 pub const UNLISTED_MARGIN_MS: u64 = 60_000;
-/// Time from the writing of a file until a digest must list it, in milliseconds: its hour, and a margin for an
-/// archiver with much to do.
+/// Time from the writing of a file until a digest must list it, in milliseconds: its hour, and a margin for
+/// an archiver with much to do.
 pub const UNCOVERED_MS: u64 = 5_400_000;
 
 /// Payload of a digest's JWS.

@@ -79,8 +79,8 @@ impl LogCopy {
         Ok(Self::new(sorted, Some(objects.clone()), PathBuf::new()))
     }
 
-    /// Lists the logs in a copy of a bucket, of its folder `log`, or of the folder of an account or project in
-    /// it. File names are those of the keys, or those of a store of files, which `key_of_path` reads.
+    /// Lists the logs in a copy of a bucket, of its folder `log`, or of the folder of an account or project
+    /// in it. File names are those of the keys, or those of a store of files, which `key_of_path` reads.
     pub fn of_folder(folder: &Path, key_of_path: KeyOfPath) -> Result<Self> {
         let unreadable =
             |cause: io::Error| Error::invalid(format!("{} cannot be read: {cause}.", folder.display()));

@@ -148,8 +148,8 @@ impl Checked<'_> {
         }
     }
 
-    /// Returns whether a digest must list the file by now. Its id and its time can be chosen, so neither makes
-    /// it young by itself.
+    /// Returns whether a digest must list the file by now. Its id and its time can be chosen, so neither
+    /// makes it young by itself.
     fn is_due(&self, file: &DataPath) -> bool {
         let made = ids::time_of(&file.id).unwrap_or(file.modified);
         made.min(file.modified).plus_ms(UNCOVERED_MS) <= self.against.now

@@ -2,11 +2,11 @@
 //!
 //! The objects are those of the bucket, or a copy of it or of a part of it: of an account, or of one project.
 //! Every digest must be signed, be at its place in the chain, and contain the hash of the previous one; every
-//! file must be listed by a digest and exist with its hash, unless a listed file replaced it. A log with files
-//! must have a digest, and a file without one must be from the last hour. Nothing else may
-//! be below a log: readers differ in what they take for its files. The last digest proves all earlier
-//! ones, but nothing proves the last, nor that there was a log: an auditor notes its name and hash, and expects
-//! it in the next copy.
+//! file must be listed by a digest and exist with its hash, unless a listed file replaced it. A log with
+//! files must have a digest, and a file without one must be from the last hour. Nothing else may be below a
+//! log: readers differ in what they take for its files. The last digest proves all earlier ones, but nothing
+//! proves the last, nor that there was a log: an auditor notes its name and hash, and expects it in the next
+//! copy.
 
 mod chain;
 mod copy;

@@ -74,7 +74,8 @@ pub struct LogReport {
     pub bytes: u64,
     /// Number of records of these files.
     pub records: u64,
-    /// Number of files that are younger than the last digest, and than the time until a digest must list them.
+    /// Number of files that are younger than the last digest, and than the time until a digest must list
+    /// them.
     pub not_covered_yet: u64,
     /// Number of files that a missing or invalid digest may list.
     pub unproven: u64,

@@ -1,8 +1,8 @@
 //! Compiles the filters of listeners once, and compares an event with all of them within a budget.
 //!
-//! A filter is text of a caller, and a project has up to a thousand. So an event has a number of steps for all
-//! of them, which counts compilations too: a listener that is not decided within them may fit, and its run
-//! decides. The work is done on threads for blocking work, and shared by account.
+//! A filter is text of a caller, and a project has up to a thousand. So an event has a number of steps for
+//! all of them, which counts compilations too: a listener that is not decided within them may fit, and its
+//! run decides. The work is done on threads for blocking work, and shared by account.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -12,7 +12,8 @@ use polars_parquet_format::thrift::{self, ProtocolError, ProtocolErrorKind};
 
 /// Most bytes of a footer. DuckDB takes many times the memory.
 const MAX_FOOTER_BYTES: u32 = 16 * 1_024 * 1_024;
-/// Most elements of a schema: the columns, and the parts of nested ones. DuckDB takes half a second for these.
+/// Most elements of a schema: the columns, and the parts of nested ones. DuckDB takes half a second for
+/// these.
 const MAX_ELEMENTS: u32 = 10_000;
 /// Most structures in one another; Parquet's own are fewer.
 const MAX_DEPTH: u32 = 32;

@@ -8,8 +8,8 @@ use sandbox::fence::Folders;
 use crate::jobs::export::Form;
 use crate::jobs::protocol::Job;
 
-/// Returns the folders of a job. Files of a version may be fetched after its job began, and a folder holds for
-/// those too; their names cannot be guessed or listed.
+/// Returns the folders of a job. Files of a version may be fetched after its job began, and a folder holds
+/// for those too; their names cannot be guessed or listed.
 pub(crate) fn folders(job: &Job) -> Folders {
     match job {
         Job::Bind { files, .. } => reading(files),

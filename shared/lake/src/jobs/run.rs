@@ -4,9 +4,9 @@
 //! others only wait. The process ends when its standard input ends, even in the middle of a job, so a killed
 //! parent leaves no child behind.
 //!
-//! The fence of the operating system ([`sandbox::fence`]) holds for threads that start after it, and the first
-//! job names the folders. So a child gives up system calls first, opens DuckDB without threads, waits for that
-//! job, gives up all other files, and only then starts its threads.
+//! The fence of the operating system ([`sandbox::fence`]) holds for threads that start after it, and the
+//! first job names the folders. So a child gives up system calls first, opens DuckDB without threads, waits
+//! for that job, gives up all other files, and only then starts its threads.
 
 use std::ffi::OsString;
 use std::fs::File;

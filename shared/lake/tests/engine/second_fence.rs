@@ -114,7 +114,8 @@ async fn every_thread_of_a_child_is_fenced() {
     }
 }
 
-/// An undumpable process shows its environment to no test, so a program that prints it stands in for the child.
+/// An undumpable process shows its environment to no test, so a program that prints it stands in for the
+/// child.
 #[tokio::test]
 async fn a_child_inherits_no_environment_but_the_loaders_path() {
     let directory = tempfile::tempdir().unwrap();

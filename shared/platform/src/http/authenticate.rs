@@ -30,8 +30,8 @@ pub enum Credentials {
 #[derive(Clone)]
 pub struct Caller(pub std::result::Result<Arc<Principal>, Arc<Error>>);
 
-/// Checks the credentials of a request again, for an answer that outlives the first check; a request extension
-/// of streams.
+/// Checks the credentials of a request again, for an answer that outlives the first check; a request
+/// extension of streams.
 #[derive(Clone)]
 pub struct Recheck(Arc<dyn Fn() -> BoxFuture<'static, Result<Principal>> + Send + Sync>);
 

@@ -1,9 +1,9 @@
 //! Expands addresses: URI templates (RFC 6570, levels 1 to 3), and the paths of OpenAPI documents.
 //!
 //! Data fills an address and must not lead it elsewhere. So a variable in a path has a value, and no value
-//! makes a part of a path empty, `.` or `..`: parsers of URLs remove such parts, and
-//! `DELETE /customers/7/cards/..` would delete the customer. In a query a missing variable is left out, as the
-//! RFC says.
+//! makes a part of a path empty, `.` or `..`: parsers of URLs remove such parts, and `DELETE
+//! /customers/7/cards/..` would delete the customer. In a query a missing variable is left out, as the RFC
+//! says.
 //!
 //! The existing crates have been unmaintained for years, and expand lists and objects, which the DSL forbids.
 

@@ -40,8 +40,8 @@ pub struct Loaded {
 pub struct Origin {
     /// `namespace/name` in its document.
     pub process: String,
-    /// Whether the operator stored the text under this name, when the run began. Else a caller wrote it into a
-    /// subscription, with any name.
+    /// Whether the operator stored the text under this name, when the run began. Else a caller wrote it into
+    /// a subscription, with any name.
     pub is_stored: bool,
 }
 

@@ -28,8 +28,8 @@ use super::tasks;
 /// endless process.
 pub const MAX_EXECUTED: u32 = 10_000;
 
-/// Steps of all comparisons of events with filters in one replay, which take about half a second. A replay repeats
-/// the comparisons of the turns before it, in the same order, so that it has the same result.
+/// Steps of all comparisons of events with filters in one replay, which take about half a second. A replay
+/// repeats the comparisons of the turns before it, in the same order, so that it has the same result.
 const COMPARISON_STEPS: u64 = 50_000_000;
 
 pub(super) struct Process {

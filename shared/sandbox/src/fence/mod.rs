@@ -2,12 +2,12 @@
 //!
 //! The limits of the work, such as the check of a statement, can have a gap, and a parser can be made to run
 //! the code of its input. So before a child reads any input it gives up what its work does not need: calls of
-//! the kernel, by a filter ([`forbid`]), and files, by Landlock ([`enclose`]). Neither can be undone. Both hold
-//! for the threads that are started afterwards, so a child starts its threads last.
+//! the kernel, by a filter ([`forbid`]), and files, by Landlock ([`enclose`]). Neither can be undone. Both
+//! hold for the threads that are started afterwards, so a child starts its threads last.
 //!
 //! The filter is a list of what is allowed: a new kernel brings new calls, and a list of what is forbidden
-//! would not know them. Any other call fails with ENOSYS, as on a kernel that lacks it, so that a library takes
-//! the older call or reports an error; no child waits for a call that was refused.
+//! would not know them. Any other call fails with ENOSYS, as on a kernel that lacks it, so that a library
+//! takes the older call or reports an error; no child waits for a call that was refused.
 
 #[cfg(target_os = "linux")]
 mod calls;
