@@ -4,6 +4,7 @@
 
 mod api_keys;
 mod prompts;
+mod secrets;
 mod stores;
 
 use std::sync::Arc;

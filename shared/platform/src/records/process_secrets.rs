@@ -150,7 +150,11 @@ impl ProcessSecrets {
             binding: Some(binding),
             updated_at: now,
         };
-        self.save(tenant, &record).await
+        let key = keys::process_secret(tenant, name);
+        match self.table.transaction().replace(&key, &record)?.commit().await? {
+            Written::Done => Ok(()),
+            _ => Err(busy()),
+        }
     }
 
     /// Replaces the binding of a secret, and keeps its value. 404 for a missing secret.
@@ -158,20 +162,20 @@ impl ProcessSecrets {
         binding.check()?;
         let secret = self.find(tenant, name).await?;
         let secret = secret.ok_or_else(|| missing(name))?;
+        // A value that was set meanwhile must not be replaced by the one before.
+        let same_value = Condition::TextIs("sealed", secret.sealed.clone());
         let record = ProcessSecret {
             binding: Some(binding),
             updated_at: now,
             ..secret
         };
-        self.save(tenant, &record).await
-    }
-
-    async fn save(&self, tenant: &Tenant, record: &ProcessSecret) -> Result<()> {
-        let key = keys::process_secret(tenant, &record.name);
-        let written = self.table.transaction().replace(&key, record)?.commit().await?;
-        match written {
+        let key = keys::process_secret(tenant, name);
+        match self.table.put(&key, &record, same_value).await? {
             Written::Done => Ok(()),
-            _ => Err(busy()),
+            Written::Refused { .. } => Err(Error::conflict(format!(
+                "The secret '{name}' was set or removed meanwhile; bind it again."
+            ))),
+            Written::Contended => Err(busy()),
         }
     }
 
