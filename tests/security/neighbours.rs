@@ -1,9 +1,11 @@
 //! Tests that one tenant's work costs another tenant little: scarce work is shared by account.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::aggregates::Aggregates;
 use tests::events::Channel;
 use tests::runs::{PAUSE, WITHIN};
 use tests::{Events, Persona, Service};
@@ -152,6 +154,43 @@ async fn a_run_with_a_large_history_costs_its_owner() {
         assert!([200, 503].contains(&status), "{status}");
     }
     let memory = service.process().memory_kb();
+    assert!(memory < MAX_MEMORY_KB, "{memory} KB");
+}
+
+/// Events that are in no file yet are read by one request of an account at a time, and parsed beside the
+/// threads that answer others.
+#[tokio::test]
+async fn aggregations_over_large_new_events_cost_their_owner() {
+    let Some(events) = Events::start_local().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    let mut aggregates = Aggregates { events, channel };
+    let large = json!({ "timestamp": "2026-03-02T12:00:00Z", "text": "x".repeat(90_000) });
+    aggregates.ingest(&vec![large; 100]).await;
+    let victim = aggregates.events.service.scope().token(Persona::Developer);
+    let count =
+        json!({ "from": "2026-01-01", "to": "2026-12-31", "metrics": [{ "id": "n", "operation": "count" }] });
+    let mut attacks = pin!(join_all((0..20).map(|_| aggregates.ask(&count).send())));
+    let work = async {
+        for _ in 0..20 {
+            let read = aggregates.events.get(&victim, "/prompts?limit=1");
+            read.await.expect_status(200);
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = &mut attacks => panic!("all aggregations ended before the work beside them: {ended:?}"),
+        () = work => {}
+    }
+    for answer in attacks.await {
+        let answer = answer.unwrap();
+        match answer.status {
+            200 => assert_eq!(answer.body["rows"][0]["metrics"]["n"], 100),
+            status => assert_eq!(status, 503, "{}", answer.text()),
+        }
+    }
+    let memory = aggregates.events.service.process().memory_kb();
     assert!(memory < MAX_MEMORY_KB, "{memory} KB");
 }
 

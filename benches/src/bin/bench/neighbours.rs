@@ -29,6 +29,10 @@ const PART: &str = "neighbours";
 /// Rounds of each side, and requests of each kind per round.
 const ROUNDS: usize = 6;
 const REQUESTS: usize = 25;
+/// Events sent before each attack by aggregations, each of so many bytes. The archiver has not written them yet.
+const NEW_EVENTS: usize = 400;
+const EVENT_BYTES: usize = 90_000;
+const AGGREGATE: &str = "/audit-trail/aggregate";
 /// Time by which the attacker starts before the victim.
 const LEAD: Duration = Duration::from_secs(1);
 
@@ -38,9 +42,9 @@ const KINDS: [&str; 3] = ["reads", "writes", "queries"];
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let runner = Runner::start(&folder.path().join("data"))?;
-    let victim = Account::open(&runner, runner.token()).await?;
+    let victim = Account::open(&runner, "acme", runner.token()).await?;
     let token = other_token(&runner)?;
-    let attacker = Account::open(&runner, &token).await?;
+    let attacker = Account::open(&runner, "other", &token).await?;
     let mut rows = Vec::new();
     for (name, at_once, path, body) in attacks(&attacker) {
         let watch = Watch::over(runner.process_id());
@@ -48,6 +52,9 @@ pub async fn measure() -> Result<Vec<Row>> {
         for round in 0..=ROUNDS {
             let mut times = Times::default();
             victim.work(&mut times).await?;
+            if path == AGGREGATE {
+                attacker.send_events().await?;
+            }
             let mut attacked = Times::default();
             let attack = attacker.attack(at_once, &path, &body)?;
             tokio::time::sleep(LEAD).await;
@@ -152,6 +159,12 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
         ),
         ("64 KB of {{", 4, prompts.clone(), template("{{".repeat(32_768))),
         ("250 KB of {{a}}", 4, prompts, template("{{a}}".repeat(50_000))),
+        (
+            "aggregations over large new events",
+            8,
+            AGGREGATE.to_owned(),
+            json!({ "metrics": [{ "id": "events", "operation": "count" }] }),
+        ),
     ]
 }
 
@@ -206,16 +219,20 @@ struct Account {
     token: Arc<str>,
     prompt: String,
     store: String,
+    ingest_url: String,
+    ingest_token: String,
 }
 
 impl Account {
-    async fn open(runner: &Runner, token: &str) -> Result<Self> {
+    async fn open(runner: &Runner, name: &str, token: &str) -> Result<Self> {
         let mut account = Self {
             http: Client::builder().no_proxy().build()?,
             base_url: runner.base_url().to_owned(),
             token: token.into(),
             prompt: String::new(),
             store: String::new(),
+            ingest_url: String::new(),
+            ingest_token: String::new(),
         };
         account.prompt = id(&json_of(account.post("/prompts", &prompt(json!({})))).await?)?;
         account.store = id(&json_of(account.post("/data", &json!({ "name": "Store" }))).await?)?;
@@ -226,7 +243,22 @@ impl Account {
         let rows: Vec<Value> = (0..100).map(|id| json!({ "id": id })).collect();
         let import = json!({ "tables": { "kept": { "source": "inline", "data": rows } } });
         answer(account.post(&format!("{store}/import"), &import)).await?;
+        let channel = account.post("/events/channels", &json!({ "name": "Bench", "source": "bench" }));
+        let channel = json_of(channel).await?;
+        let text = |field: &str| channel.get(field).and_then(Value::as_str).unwrap_or_default();
+        let origin = account.base_url.trim_end_matches("/api/v1");
+        account.ingest_url = format!("{origin}/ingest/webhooks/events/{name}/demo/{}", text("id"));
+        account.ingest_token = text("ingest_token").to_owned();
         Ok(account)
+    }
+
+    async fn send_events(&self) -> Result<()> {
+        let event = json!({ "action": "bench", "text": "x".repeat(EVENT_BYTES) });
+        for _ in 0..NEW_EVENTS {
+            let post = self.http.post(&self.ingest_url).bearer_auth(&self.ingest_token);
+            answer(post.json(&event)).await?;
+        }
+        Ok(())
     }
 
     fn post(&self, path: &str, body: &Value) -> RequestBuilder {
