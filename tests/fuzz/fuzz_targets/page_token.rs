@@ -12,8 +12,13 @@ const PLACE: &str = "place 7";
 fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = data.split_first() else { return };
     let Ok(text) = str::from_utf8(rest) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(check(*how, text));
+});
+
+async fn check(how: u8, text: &str) {
     let tokens = PageTokens::new(Secret::new("a key"));
-    let issued = tokens.issue(&LISTING, &PLACE).expect("a token");
+    let issued = tokens.issue(&LISTING, &PLACE).await.expect("a token");
     let changed = match how % 4 {
         0 => text.to_owned(),
         1 => format!("{issued}{text}"),
@@ -23,8 +28,8 @@ fuzz_target!(|data: &[u8]| {
             .map(|(at, c)| text.chars().nth(at).filter(char::is_ascii_graphic).unwrap_or(c))
             .collect(),
     };
-    if let Ok(place) = tokens.read::<String>(&LISTING, &changed) {
+    if let Ok(place) = tokens.read::<String>(&LISTING, &changed).await {
         assert_eq!((place.as_str(), &changed), (PLACE, &issued));
     }
-    assert!(tokens.read::<String>(&"another listing", &changed).is_err());
-});
+    assert!(tokens.read::<String>(&"another listing", &changed).await.is_err());
+}
