@@ -5,28 +5,24 @@
 //! in both only if the head names its file as unsettled: then the reader takes it from the file.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures::future::{BoxFuture, FutureExt as _, try_join};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::Pin;
-use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
+use platform::records::logs::{LogFile, LogHead, LogId, LogKind};
 use platform::{Error, Result, UtcTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::columns;
 use crate::store::LogStore;
-use crate::tail::{LogBytes, TailBytes, TailFile, TailRow, blocking, tail};
+use crate::tail::{LogBytes, TailBytes, TailFile, tail};
 
 /// Attempts to read a log while archivers commit.
 const MAX_ATTEMPTS: usize = 3;
 /// Number of logs read at a time.
 const MAX_LOGS: usize = 16;
-/// Number of large details read at a time, each of up to a few megabytes.
-const MAX_DETAILS: usize = 8;
-/// Number of rows of the tail written at a time.
-const ROWS_AT_ONCE: usize = 16;
 
 /// Records of some logs of an account at one moment. Keeps its files on disk while it exists.
 pub struct Snapshot {
@@ -52,7 +48,7 @@ impl SnapshotFile {
     }
 }
 
-/// Records that are in no file, as a file of rows.
+/// Records that are in no file of the log, as files of rows.
 struct Tail {
     records: usize,
     relation: String,
@@ -65,7 +61,7 @@ struct LogView {
     files: Vec<LogFile>,
     /// Ids in `files` whose records may be in the tail too.
     unsettled: HashSet<String>,
-    tail: Vec<TailRow>,
+    tail: TailFile,
 }
 
 impl Snapshot {
@@ -113,15 +109,17 @@ impl LogStore {
         }
         let _permit = self.tail_permit(account).await?;
         let bytes = TailBytes::default();
-        let views = logs
-            .iter()
-            .map(|log| view(self.logs(), log, (from, to), &bytes).boxed());
+        let folder = self.temporary_folder(account)?;
+        let views = logs.iter().enumerate().map(|(number, log)| {
+            let path = folder.path().join(format!("{number}.ndjson"));
+            self.view(log, (from, to), &bytes, path).boxed()
+        });
         let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
         let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
         self.check_size(&views)?;
         let files = self.pin(&views).await?;
         self.leave_out_archived(account, &mut views, &files).await?;
-        let tail = self.write_tail(account, kind, views).await?;
+        let tail = tail_of(kind, views, folder)?;
         Ok(Snapshot {
             source: source(kind, &files, tail.as_ref())?,
             store: self.clone(),
@@ -171,7 +169,7 @@ impl LogStore {
         files: &[SnapshotFile],
     ) -> Result<()> {
         for view in views {
-            if view.tail.is_empty() || view.unsettled.is_empty() {
+            if view.tail.ids.is_empty() || view.unsettled.is_empty() {
                 continue;
             }
             let unsettled = files.iter().filter(|file| view.unsettled.contains(&file.file.id));
@@ -180,43 +178,64 @@ impl LogStore {
             let sql = format!(
                 "SELECT \"{id}\" FROM {relation} WHERE \"{id}\" IN (SELECT unnest(?::JSON::VARCHAR[]))"
             );
-            let ids: Vec<&str> = view.tail.iter().map(TailRow::id).collect();
+            let ids = &view.tail.ids;
             let allowed = self.engine().limits().deadline;
             let mut session = self.session(account, allowed).await?;
             let archived = session.rows(&sql, &[json!(ids)]).await?;
             let archived = archived.iter().flatten().filter_map(Value::as_str);
-            let archived: HashSet<&str> = archived.collect();
-            view.tail.retain(|row| !archived.contains(row.id()));
+            let archived: HashSet<String> = archived.map(str::to_owned).collect();
+            if !archived.is_empty() {
+                view.tail.leave_out(archived).await?;
+            }
         }
         Ok(())
     }
 
-    async fn write_tail(&self, account: &str, kind: LogKind, views: Vec<LogView>) -> Result<Option<Tail>> {
-        let rows: Vec<TailRow> = views.into_iter().flat_map(|view| view.tail).collect();
-        if rows.is_empty() {
-            return Ok(None);
+    async fn view(
+        &self,
+        log: &LogId,
+        (from, to): (UtcTime, UtcTime),
+        bytes: &TailBytes,
+        path: PathBuf,
+    ) -> Result<LogView> {
+        let mut view = LogView {
+            log: log.clone(),
+            files: Vec::new(),
+            unsettled: HashSet::new(),
+            tail: TailFile::default(),
+        };
+        if from > to {
+            return Ok(view);
         }
-        let folder = self.temporary_folder(account)?;
-        let path = folder.path().join("tail.ndjson");
-        let records = rows.len();
-        let mut file = TailFile::create(&path)?;
-        let texts = rows.into_iter().map(|row| row.row(self.objects()).boxed());
-        let texts: Vec<BoxFuture<'_, Result<String>>> = texts.collect();
-        let mut texts = stream::iter(texts).buffered(MAX_DETAILS).chunks(ROWS_AT_ONCE);
-        while let Some(texts) = texts.next().await {
-            let added = blocking(move || {
-                texts.into_iter().try_for_each(|text| file.add(&text?))?;
-                Ok(file)
-            });
-            file = added.await?;
-        }
-        blocking(move || file.finish()).await?;
-        Ok(Some(Tail {
-            records,
-            relation: columns::from_rows(kind, [path.as_path()])?,
-            _folder: folder,
-        }))
+        let (logs, bytes) = (self.logs(), LogBytes::new(bytes));
+        let read = || {
+            let tail = tail((logs, self.objects()), log, from..=to, &bytes, &path);
+            try_join(logs.files(log, from, to), tail).boxed()
+        };
+        let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
+            return Ok(view);
+        };
+        view.unsettled = unsettled(&head, &files);
+        view.files = files;
+        view.files.retain(|file| file.replaced_by.is_none());
+        view.unsettled
+            .retain(|id| view.files.iter().any(|file| file.id == *id));
+        view.tail = tail;
+        Ok(view)
     }
+}
+
+fn tail_of(kind: LogKind, views: Vec<LogView>, folder: TempDir) -> Result<Option<Tail>> {
+    let mut tails = views.into_iter().map(|view| view.tail).collect::<Vec<_>>();
+    tails.retain(|tail| !tail.ids.is_empty());
+    if tails.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Tail {
+        records: tails.iter().map(|tail| tail.ids.len()).sum(),
+        relation: columns::from_rows(kind, tails.iter().map(|tail| tail.path.as_path()))?,
+        _folder: folder,
+    }))
 }
 
 fn source(kind: LogKind, files: &[SnapshotFile], tail: Option<&Tail>) -> Result<String> {
@@ -229,38 +248,6 @@ fn source(kind: LogKind, files: &[SnapshotFile], tail: Option<&Tail>) -> Result<
         Some(tail) => format!("({files} UNION ALL {tail})"),
         None => files,
     })
-}
-
-async fn view(
-    logs: &Logs,
-    log: &LogId,
-    (from, to): (UtcTime, UtcTime),
-    bytes: &TailBytes,
-) -> Result<LogView> {
-    let mut view = LogView {
-        log: log.clone(),
-        files: Vec::new(),
-        unsettled: HashSet::new(),
-        tail: Vec::new(),
-    };
-    if from > to {
-        return Ok(view);
-    }
-    let bytes = LogBytes::new(bytes);
-    let read = || try_join(logs.files(log, from, to), tail(logs, log, from..=to, &bytes)).boxed();
-    let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
-        return Ok(view);
-    };
-    view.unsettled = unsettled(&head, &files);
-    view.files = files;
-    view.files.retain(|file| file.replaced_by.is_none());
-    view.unsettled
-        .retain(|id| view.files.iter().any(|file| file.id == *id));
-    let mut seen = HashSet::new();
-    view.tail = tail;
-    // An index may return an item twice while it changes.
-    view.tail.retain(|row| seen.insert(row.id().to_owned()));
-    Ok(view)
 }
 
 /// Returns the result of `read` between two reads of the same revision of a log, with its head. None where

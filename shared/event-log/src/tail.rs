@@ -1,12 +1,13 @@
 //! Reads the records of a log that are in no file.
 //!
 //! An account chooses how many and how large they are. So they are counted while they are read, and parsed
-//! and written a piece at a time on threads that may block, because the work of all accounts shares the
-//! others.
+//! and written to a file a piece at a time, on threads that may block, because the work of all accounts shares
+//! the others and the memory.
 
-use std::io::Write as _;
+use std::collections::HashSet;
+use std::io::{BufRead as _, Write as _};
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use events::payload;
@@ -25,8 +26,8 @@ use crate::row;
 /// Maximum number of records of a log read from the tail. A working archiver leaves fewer: a minute of the
 /// 500 events per second that one project can send.
 const MAX_TAIL: usize = 100_000;
-/// Maximum size of the records of some logs' tails, which are in memory, and of their rows, which are on the
-/// temporary disk beside the cache.
+/// Maximum size of the records of some logs' tails, and of the rows of each, which are on the temporary disk
+/// beside the cache.
 pub(crate) const MAX_TAIL_BYTES: u64 = 512 * 1_024 * 1_024;
 /// Number of records read and parsed at a time: a few megabytes, so that other reads come in between.
 const PIECE: usize = 50;
@@ -35,6 +36,8 @@ const READS_AT_ONCE: usize = 4;
 /// Number of pieces that a process parses or writes at a time: more threads would take the processors from
 /// other requests.
 const BLOCKING_AT_ONCE: usize = 2;
+/// Number of large details read at a time, each of up to a few megabytes.
+const MAX_DETAILS: usize = 8;
 
 /// A record of the tail.
 pub(crate) struct TailRow {
@@ -94,23 +97,14 @@ impl Tailed for AuditEvent {
     }
 }
 
-impl TailRow {
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(crate) async fn row(self, objects: &Objects) -> Result<String> {
-        match self.content {
-            Content::Row(row) => Ok(row),
-            Content::Large(record) => {
-                let details = payload::details(objects, &record).await?;
-                let row = blocking(move || {
-                    row::event_row(&record, &payload::restored(&record, details.as_deref())?)
-                });
-                row.await
-            }
-        }
-    }
+/// Returns the row of an event with details in the bucket.
+async fn large_row(record: Box<EventRecord>, objects: &Objects) -> Result<(String, String)> {
+    let details = payload::details(objects, &record).await?;
+    let row = blocking(move || {
+        let row = row::event_row(&record, &payload::restored(&record, details.as_deref())?)?;
+        Ok((record.id, row))
+    });
+    row.await
 }
 
 /// Does work that takes long on a thread that may block, after earlier work.
@@ -167,23 +161,61 @@ impl<'a> LogBytes<'a> {
     }
 }
 
-/// A file of rows, which is written on a thread that may block.
+/// Rows of a tail in a file, a line each, in the order of their ids.
+#[derive(Debug, Default)]
 pub(crate) struct TailFile {
-    file: std::io::BufWriter<std::fs::File>,
-    bytes: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) ids: Vec<String>,
 }
 
 impl TailFile {
-    pub(crate) fn create(path: &Path) -> Result<Self> {
+    /// Removes the rows with these ids.
+    pub(crate) async fn leave_out(&mut self, ids: HashSet<String>) -> Result<()> {
+        let before = std::mem::take(self);
+        let rewrite = move || {
+            let rows = std::fs::File::open(&before.path).map_err(Error::internal)?;
+            let rows = std::io::BufReader::new(rows).lines();
+            let path = before.path.with_extension("kept");
+            let mut kept = Rows::create(&path)?;
+            for (id, row) in before.ids.into_iter().zip(rows) {
+                if !ids.contains(&id) {
+                    kept.add(id, &row.map_err(Error::internal)?)?;
+                }
+            }
+            std::fs::remove_file(&before.path).map_err(Error::internal)?;
+            kept.finish(path)
+        };
+        *self = blocking(rewrite).await?;
+        Ok(())
+    }
+}
+
+/// Writes rows, on a thread that may block.
+struct Rows {
+    file: std::io::BufWriter<std::fs::File>,
+    bytes: u64,
+    ids: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl Rows {
+    fn create(path: &Path) -> Result<Self> {
         let file = std::fs::File::create(path).map_err(Error::internal)?;
         Ok(Self {
             file: std::io::BufWriter::with_capacity(256 * 1_024, file),
             bytes: 0,
+            ids: Vec::new(),
+            seen: HashSet::new(),
         })
     }
 
-    /// Fails with 503 where the file would exceed [`MAX_TAIL_BYTES`].
-    pub(crate) fn add(&mut self, row: &str) -> Result<()> {
+    /// Adds a row, unless it is there: an index may return an item twice while it changes. Fails with 503
+    /// where the file would exceed [`MAX_TAIL_BYTES`].
+    fn add(&mut self, id: String, row: &str) -> Result<()> {
+        if !self.seen.insert(id.clone()) {
+            return Ok(());
+        }
+        self.ids.push(id);
         self.bytes += row.len() as u64 + 1;
         if self.bytes > MAX_TAIL_BYTES {
             return Err(behind());
@@ -195,8 +227,9 @@ impl TailFile {
         written.map_err(Error::internal)
     }
 
-    pub(crate) fn finish(mut self) -> Result<()> {
-        self.file.flush().map_err(Error::internal)
+    fn finish(mut self, path: PathBuf) -> Result<TailFile> {
+        self.file.flush().map_err(Error::internal)?;
+        Ok(TailFile { path, ids: self.ids })
     }
 }
 
@@ -221,19 +254,21 @@ fn behind() -> Error {
     Error::unavailable("the archiver is behind: too many records of a log are in no file yet")
 }
 
-/// Reads the records of the tail within the times. Fails with 503 where it exceeds what a request should hold
-/// in memory.
+/// Writes the records of the tail within the times to a new file. Fails with 503 where it exceeds what a
+/// request should read.
 pub(crate) async fn tail(
-    logs: &Logs,
+    (logs, objects): (&Logs, &Objects),
     log: &LogId,
     times: RangeInclusive<UtcTime>,
     bytes: &LogBytes<'_>,
-) -> Result<Vec<TailRow>> {
+    path: &Path,
+) -> Result<TailFile> {
     let keys = bounded_keys(logs, log).await?;
     bytes.restart();
+    let large = |record| large_row(record, objects).boxed();
     match log.kind {
-        LogKind::Events => rows(pieces::<EventRecord>(logs, log, &keys), times, bytes).await,
-        LogKind::Audit => rows(pieces::<AuditEvent>(logs, log, &keys), times, bytes).await,
+        LogKind::Events => write(pieces::<EventRecord>(logs, log, &keys), large, times, bytes, path).await,
+        LogKind::Audit => write(pieces::<AuditEvent>(logs, log, &keys), large, times, bytes, path).await,
     }
 }
 
@@ -250,22 +285,46 @@ fn pieces<'a, R: DeserializeOwned + Send + 'a>(
     stream::iter(pieces).buffered(READS_AT_ONCE)
 }
 
-async fn rows<R: Tailed>(
+/// Writes rows to a new file. `large_row` returns the id and row of an event with details in the bucket.
+async fn write<'a, R: Tailed>(
     mut pieces: impl Stream<Item = Result<Vec<TailRecord<R>>>> + Send + Unpin,
+    large_row: impl Fn(Box<EventRecord>) -> BoxFuture<'a, Result<(String, String)>> + Send,
     times: RangeInclusive<UtcTime>,
     bytes: &LogBytes<'_>,
-) -> Result<Vec<TailRow>> {
-    let mut rows = Vec::new();
+    path: &Path,
+) -> Result<TailFile> {
+    let mut rows = Rows::create(path)?;
     while let Some(piece) = pieces.try_next().await? {
         bytes.add(piece.iter().map(|tail| tail.record.bytes()).sum())?;
         let times = times.clone();
-        let piece = blocking(move || {
-            let piece = piece.into_iter().map(|tail| tail.record.row(&times));
-            piece.filter_map(Result::transpose).collect::<Result<Vec<_>>>()
+        let written = blocking(move || {
+            let mut large = Vec::new();
+            for tail in piece {
+                let Some(row) = tail.record.row(&times)? else {
+                    continue;
+                };
+                match row.content {
+                    Content::Row(text) => rows.add(row.id, &text)?,
+                    Content::Large(record) => large.push(record),
+                }
+            }
+            Ok((rows, large))
         });
-        rows.extend(piece.await?);
+        let large;
+        (rows, large) = written.await?;
+        let large: Vec<BoxFuture<'_, Result<(String, String)>>> = large.into_iter().map(&large_row).collect();
+        let mut large = stream::iter(large).buffered(MAX_DETAILS);
+        while let Some((id, row)) = large.try_next().await? {
+            bytes.add(row.len() as u64)?;
+            let written = blocking(move || {
+                rows.add(id, &row)?;
+                Ok(rows)
+            });
+            rows = written.await?;
+        }
     }
-    Ok(rows)
+    let path = path.to_owned();
+    blocking(move || rows.finish(path)).await
 }
 
 #[cfg(test)]
@@ -280,6 +339,7 @@ mod tests {
 
     /// Names the thread that makes its row.
     struct Sized {
+        id: u32,
         bytes: u64,
         threads: &'static Mutex<Vec<ThreadId>>,
     }
@@ -292,7 +352,7 @@ mod tests {
         fn row(self, _: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>> {
             self.threads.lock().push(thread::current().id());
             Ok(Some(TailRow {
-                id: "e".to_owned(),
+                id: self.id.to_string(),
                 content: Content::Row("{}".to_owned()),
             }))
         }
@@ -304,19 +364,40 @@ mod tests {
         let threads: &'static Mutex<Vec<ThreadId>> = Box::leak(Box::default());
         let reads = AtomicU64::new(0);
         let key: RecordKey = serde_json::from_str(r#"{"pk": "p", "sk": "s"}"#).unwrap();
-        let pieces = stream::iter(0..10).map(|_| {
+        let pieces = stream::iter(0..10).map(|id| {
             reads.fetch_add(1, Ordering::Relaxed);
-            let record = Sized { bytes, threads };
+            let record = Sized { id, bytes, threads };
             Ok(vec![TailRecord {
                 key: key.clone(),
                 record,
             }])
         });
-        let found = rows(pieces, UtcTime::EPOCH..=UtcTime::EPOCH, log).await;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, times) = (folder.path().join("rows"), UtcTime::EPOCH..=UtcTime::EPOCH);
+        let written = write(pieces, |_| unreachable!(), times, log, &path).await;
         let threads = threads.lock();
         assert!(!threads.contains(&thread::current().id()));
         let reads = usize::try_from(reads.into_inner()).unwrap();
-        (found.map(|rows| rows.len()), reads, threads.len())
+        (written.map(|rows| rows.ids.len()), reads, threads.len())
+    }
+
+    #[tokio::test]
+    async fn rows_are_written_once_and_can_be_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let mut rows = Rows::create(&path).unwrap();
+        for id in ["a", "b", "a", "c"] {
+            rows.add(id.to_owned(), &format!("{{\"id\":\"{id}\"}}")).unwrap();
+        }
+        let mut tail = rows.finish(path).unwrap();
+        assert_eq!(tail.ids, ["a", "b", "c"]);
+        tail.leave_out(HashSet::from(["b".to_owned(), "x".to_owned()]))
+            .await
+            .unwrap();
+        let text = std::fs::read_to_string(&tail.path).unwrap();
+        assert_eq!(text, "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");
+        assert_eq!(tail.ids, ["a", "c"]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[tokio::test]
