@@ -32,9 +32,9 @@ impl Watch {
         }
     }
 
-    /// Stops watching. Returns the highest total resident memory, in millions of bytes. Pages that several
-    /// processes map from one file, such as the library, count once per process. Returns 0 where there is no
-    /// `/proc`.
+    /// Stops watching. Returns the highest total resident memory, in millions of bytes. Pages of files, such as
+    /// the library, which the processes share, count once: those of the process with most. Returns 0 where there
+    /// is no `/proc`.
     pub fn peak_megabytes(mut self) -> f64 {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -45,15 +45,26 @@ impl Watch {
 }
 
 pub fn resident_kib(process: u32) -> u64 {
+    let (own, files) = resident(process);
+    own + files
+}
+
+/// Returns the resident memory of a process and its descendants: what is theirs alone, together, and the most
+/// pages of files that one of them has.
+fn resident(process: u32) -> (u64, u64) {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let own = status.lines().find_map(|line| {
-        line.strip_prefix("VmRSS:")?
-            .trim()
-            .strip_suffix(" kB")?
-            .parse()
-            .ok()
-    });
-    own.unwrap_or(0) + children(process).into_iter().map(resident_kib).sum::<u64>()
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+        number.unwrap_or(0)
+    };
+    let (mut own, mut files) = (kib("RssAnon:") + kib("RssShmem:"), kib("RssFile:"));
+    for child in children(process) {
+        let (child_own, child_files) = resident(child);
+        own += child_own;
+        files = files.max(child_files);
+    }
+    (own, files)
 }
 
 fn children(process: u32) -> Vec<u32> {
