@@ -77,6 +77,9 @@ pub struct FilterVerdict {
     /// delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_condition: Option<SemanticVerdict>,
+    /// What the filter hardly means, as in the answer of a creation; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What is known of the condition in natural language.
@@ -98,7 +101,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Test a filter on a sample event")
         .description(
             "Tells whether the filter matches the event, and if not, why: while a subscription is written. An invalid filter is a 400, \
-             as on the creation of a subscription, and so is an event that breaks a rule of events. A condition that could take too \
+             as on the creation of a subscription, and so is an event that breaks a rule of events. A condition that takes too \
              many steps on the event does not match, and `reason` says so. The `semantic_condition` is not evaluated, because that \
              costs a call of a model. Account and project of the event are compared with nothing: a subscription gets events of its \
              own project alone. No side effects, no delivery, and no audit record.",
@@ -111,6 +114,7 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
     let filter = Filter::parse(body.filter.0)?;
     let envelope = sample(&call, &tenant, body.event)?;
     let has_semantic = filter.semantic_condition.is_some();
+    let warnings = filter.warnings();
     // A condition may compute for as long as its limit of steps allows.
     let compared = tokio::task::spawn_blocking(move || why_filter_excludes(&filter, &envelope));
     let reason = compared.await.map_err(Error::internal)??;
@@ -119,6 +123,7 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
         matches,
         reason,
         semantic_condition: (matches && has_semantic).then_some(SemanticVerdict::NotEvaluated),
+        warnings,
     }))
 }
 

@@ -201,15 +201,17 @@ pub struct SubscriptionWithSecret {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
     /// What the caller should change although the request is carried out, such as a webhook without
-    /// signatures; left out where there is nothing.
+    /// signatures, or a condition that reads a field that no event has; left out where there is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl SubscriptionWithSecret {
     pub fn new(tenant: &Tenant, stored: StoredSubscription, secret: Option<Secret>) -> Self {
+        let mut warnings = stored.target.warnings();
+        warnings.extend(stored.filter.warnings());
         Self {
-            warnings: stored.target.warnings(),
+            warnings,
             subscription: Subscription::new(tenant, stored),
             signing_secret: secret.map(|secret| secret.expose().to_owned()),
         }

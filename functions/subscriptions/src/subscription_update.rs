@@ -59,8 +59,8 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
-    /// New receiver, whole; the one of an answer can be sent back. The signing secret stays as long as
-    /// `signing_mode` is `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
+    /// New receiver, whole but for `signing_mode`, which stays where it is left out; the one of an answer can
+    /// be sent back. The signing secret stays as long as `signing_mode` is `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
     #[serde(deserialize_with = "strict::given_json_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,
@@ -81,7 +81,8 @@ struct TargetUpdate {
     kind: Option<String>,
     /// Of a webhook: URL of the receiver.
     url: Option<String>,
-    /// Of a webhook: whether requests are signed. Default: unsigned; `signed` is recommended.
+    /// Of a webhook: whether requests are signed. Left out: as before; null: unsigned. `signed` is
+    /// recommended.
     signing_mode: Option<SigningMode>,
     /// Of a webhook: form of the request body. Default: `event_envelope`.
     payload_mode: Option<PayloadMode>,
@@ -254,11 +255,19 @@ impl UpdateSubscription {
                 "The field 'target.rotate_immediately' is for a rotation; send 'rotate_signing_secret' with it.",
             ));
         }
+        let has_mode = given.contains_key("signing_mode");
         given.retain(|_, value| !value.is_null());
         if !given.is_empty() {
             let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
             if let Some(kind) = before.get("type") {
                 given.entry("type").or_insert_with(|| kind.clone());
+            }
+            // A new URL alone must not take the signatures away.
+            if let Some(mode) = before.get("signing_mode")
+                && !has_mode
+                && given.get("type") == before.get("type")
+            {
+                given.insert("signing_mode".to_owned(), mode.clone());
             }
             subscription.target = Target::parse(given)?;
         }

@@ -135,6 +135,23 @@ pub struct Envelope {
     pub meters: Vec<Meter>,
 }
 
+/// Names of the fields of an event.
+pub const FIELDS: [&str; 13] = [
+    "event_id",
+    "event_category",
+    "action",
+    "resource_type",
+    "resource_id",
+    "account_id",
+    "project_id",
+    "tenant_id",
+    "timestamp",
+    "source",
+    "resource_data",
+    "details",
+    "meters",
+];
+
 impl Envelope {
     /// Parses an envelope from another service. Fails with 400 and the fault.
     pub fn parse(text: &str) -> Result<Self> {

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::condition::Condition;
-use crate::envelope::{Category, Envelope, MAX_NAME_BYTES};
+use crate::envelope::{Category, Envelope, FIELDS, MAX_NAME_BYTES};
 
 /// Maximum number of entries of one list.
 const MAX_ENTRIES: usize = 100;
 /// Maximum length of the instruction of a semantic condition, in characters.
 const MAX_INSTRUCTION: usize = 10_000;
-/// Entry for all categories.
+/// Entry for all categories, and end of an entry for all names that begin with what stands before it.
 const ALL: &str = "*";
 
 /// Filter of a subscription. An event matches if it meets every given condition. Each list has at most 100
@@ -28,10 +28,10 @@ pub struct Filter {
     /// Categories that do not match. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_event_category: Vec<String>,
-    /// Actions that match, such as `create`. Default: all.
+    /// Actions that match, such as `create`; `order.*` matches all that begin with `order.`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action: Vec<String>,
-    /// Resource types that match, such as `content_object`. Default: all.
+    /// Resource types that match, such as `content_object`, or `order.*`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_type: Vec<String>,
     /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"},
@@ -159,6 +159,38 @@ impl Filter {
         Ok(())
     }
 
+    /// Returns advice about what an accepted filter hardly means.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (name, list) in [("action", &self.action), ("resource_type", &self.resource_type)] {
+            for entry in list {
+                if entry.trim() != entry {
+                    warnings.push(format!(
+                        "The entry '{entry}' of 'filter.{name}' begins or ends with a blank, and so does what it matches."
+                    ));
+                }
+                if entry.strip_suffix(ALL).unwrap_or(entry).contains(ALL) {
+                    warnings.push(format!(
+                        "The entry '{entry}' of 'filter.{name}' has a '*' before its end, where it stands for itself alone."
+                    ));
+                }
+            }
+        }
+        let condition = self.condition.as_ref().map(Condition::compile);
+        let paths = condition.and_then(Result::ok).map(|condition| condition.paths());
+        for path in paths.into_iter().flatten() {
+            let root = path.split('.').next().unwrap_or_default();
+            if !FIELDS.contains(&root) {
+                warnings.push(format!(
+                    "The condition in 'filter.condition' reads '{path}', and no event has a field '{root}'. There are {}; the body \
+                     that an ingest channel received is in 'details.payload'.",
+                    FIELDS.join(", ")
+                ));
+            }
+        }
+        warnings
+    }
+
     pub fn categories(&self) -> Vec<Category> {
         let wanted = |category: &Category| {
             let name = category.as_str();
@@ -173,8 +205,8 @@ impl Filter {
     pub fn refuses(&self, event: &Envelope) -> Option<Refusal> {
         let category = event.event_category.as_str();
         let lacks =
-            |list: &[String], value: &str| !list.is_empty() && !list.iter().any(|entry| entry == value);
-        if self.event_category.as_slice() != [ALL] && lacks(&self.event_category, category) {
+            |list: &[String], value: &str| !list.is_empty() && !list.iter().any(|entry| takes(entry, value));
+        if lacks(&self.event_category, category) {
             return Some(Refusal::Category);
         }
         if self.exclude_event_category.iter().any(|entry| entry == category) {
@@ -184,6 +216,18 @@ impl Filter {
             return Some(Refusal::Action);
         }
         lacks(&self.resource_type, &event.resource_type).then_some(Refusal::ResourceType)
+    }
+}
+
+/// Returns whether an entry matches more than one name.
+pub(crate) fn is_open(entry: &str) -> bool {
+    entry.ends_with(ALL)
+}
+
+fn takes(entry: &str, name: &str) -> bool {
+    match entry.strip_suffix(ALL) {
+        Some(start) => name.starts_with(start),
+        None => entry == name,
     }
 }
 

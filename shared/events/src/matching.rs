@@ -16,7 +16,7 @@ use tracing::error;
 
 use crate::condition::{Condition, Subject, Unanswered};
 use crate::envelope::{Category, Envelope};
-use crate::filter::{Filter, Refusal};
+use crate::filter::{Filter, Refusal, is_open};
 use crate::subscription::StoredSubscription;
 
 /// Maximum length of the chain of subscriptions that led to an event which is still matched.
@@ -170,7 +170,8 @@ impl SubscriptionSet {
         for entry in &self.entries {
             verdicts.push(Verdict {
                 subscription: Arc::clone(&entry.subscription),
-                why_not: why_not(entry, event, &mut subject)?.map(|why| why.sentence(event.envelope)),
+                why_not: why_not(entry, event, &mut subject)?
+                    .map(|why| why.sentence(event.envelope, entry.condition.as_ref(), subject.as_ref())),
             });
         }
         verdicts.extend(self.idle.iter().map(|(subscription, why)| Verdict {
@@ -220,12 +221,20 @@ enum WhyNot {
 }
 
 impl WhyNot {
-    fn sentence(&self, event: &Envelope) -> String {
+    fn sentence(&self, event: &Envelope, condition: Option<&Condition>, subject: Option<&Subject>) -> String {
         match self {
             Self::Filter(refusal) => refusal.sentence(event),
             Self::Lineage => "it has led to the event itself".to_owned(),
             Self::Private => "the event is of a private run".to_owned(),
-            Self::Condition => "condition is not true".to_owned(),
+            Self::Condition => {
+                let values = condition
+                    .zip(subject)
+                    .map(|(condition, subject)| condition.values(subject));
+                match values.filter(|values| !values.is_empty()) {
+                    Some(values) => format!("condition is not true: {values}"),
+                    None => "condition is not true".to_owned(),
+                }
+            }
             Self::Unanswered(cause) => cause.to_string(),
         }
     }
@@ -235,11 +244,12 @@ impl WhyNot {
 /// it but the semantic condition, which is not evaluated, is met.
 pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Option<String>> {
     let condition = filter.condition.as_ref().map(Condition::compile).transpose()?;
+    let mut subject = Subject::new(&envelope.to_json()?)?;
     let mut refusal = filter.refuses(envelope).map(WhyNot::Filter);
     if let (None, Some(condition)) = (&refusal, &condition) {
-        refusal = why_condition_fails(condition, &mut Subject::new(&envelope.to_json()?)?);
+        refusal = why_condition_fails(condition, &mut subject);
     }
-    Ok(refusal.map(|why| why.sentence(envelope)))
+    Ok(refusal.map(|why| why.sentence(envelope, condition.as_ref(), Some(&subject))))
 }
 
 fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
@@ -294,11 +304,9 @@ fn places(filter: &Filter) -> Vec<String> {
         true => vec![""],
         false => categories.into_iter().map(Category::as_str).collect(),
     };
-    let or_all = |list: &'_ [String]| -> Vec<String> {
-        match list {
-            [] => vec![String::new()],
-            list => list.to_vec(),
-        }
+    let or_all = |list: &[String]| match list.is_empty() || list.iter().any(|entry| is_open(entry)) {
+        true => vec![String::new()],
+        false => list.to_vec(),
     };
     let (mut actions, mut resource_types) = (or_all(&filter.action), or_all(&filter.resource_type));
     if categories.len() * actions.len() * resource_types.len() > MAX_PLACES {

@@ -43,8 +43,8 @@ pub struct Filling<'a> {
     /// Envelope of the event as JSON.
     event: &'a str,
     delivery_id: &'a str,
-    /// Parsed parts of values, by path.
-    parts: RefCell<HashMap<String, Rc<Parts<'a>>>>,
+    /// Parsed parts of values, by the place of their text in the event.
+    parts: RefCell<HashMap<*const u8, Rc<Parts<'a>>>>,
 }
 
 enum Parts<'a> {
@@ -141,26 +141,30 @@ impl<'a> Filling<'a> {
         found.ok_or_else(|| Unfilled::Missing(format!("event.{path}")))
     }
 
-    /// Returns the JSON at a path. Each value on the way is parsed once, however many paths lead through it.
+    /// Returns the JSON at a path, which may have any form of [`path`].
     fn find(&self, path: &str) -> Option<&'a str> {
+        let plain = self.follow(path.split('.'));
+        plain.or_else(|| self.follow(path::steps(path)?.iter().map(AsRef::as_ref)))
+    }
+
+    /// Parses each value on the way once, however many paths lead through it.
+    fn follow<'s>(&self, steps: impl Iterator<Item = &'s str>) -> Option<&'a str> {
         let mut value = self.event;
-        let mut walked = 0;
-        for step in path.split('.') {
-            let parts = self.parts_of(path.get(..walked)?, value);
+        for step in steps {
+            let parts = self.parts_of(value);
             value = match parts.as_ref() {
                 Parts::Fields(fields) => fields.get(step)?,
                 Parts::Items(items) => items.get(path::place(step)?)?,
                 Parts::None => return None,
             }
             .get();
-            walked += step.len() + usize::from(walked > 0);
         }
         Some(value)
     }
 
-    fn parts_of(&self, path: &str, value: &'a str) -> Rc<Parts<'a>> {
+    fn parts_of(&self, value: &'a str) -> Rc<Parts<'a>> {
         let mut known = self.parts.borrow_mut();
-        if let Some(parts) = known.get(path) {
+        if let Some(parts) = known.get(&value.as_ptr()) {
             return Rc::clone(parts);
         }
         let parts = match value.trim_start().as_bytes().first() {
@@ -169,7 +173,7 @@ impl<'a> Filling<'a> {
             _ => Parts::None,
         };
         let parts = Rc::new(parts);
-        known.insert(path.to_owned(), Rc::clone(&parts));
+        known.insert(value.as_ptr(), Rc::clone(&parts));
         parts
     }
 }

@@ -8,20 +8,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::envelope::{PAYLOAD, RawObject, check_name, is_name, raw};
+use crate::envelope::{PAYLOAD, RawObject, is_name, raw};
 use crate::path;
 
 /// Action where neither the body nor the channel has one.
 pub const DEFAULT_ACTION: &str = "received";
 /// Resource type where neither the body nor the channel has one.
 pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
-/// Maximum length of an idempotency key, in bytes.
-const MAX_KEY_BYTES: usize = 1_000;
 /// Numbers from this one on are milliseconds since the Unix epoch, not seconds: seconds reach it in the year
-/// 5138.
+/// 5138. So it is with the next ones.
 const FIRST_MILLIS: f64 = 1e11;
+const FIRST_MICROS: f64 = 1e14;
+const FIRST_NANOS: f64 = 1e17;
+const END_OF_NANOS: f64 = 1e20;
+/// Smallest number of seconds that is a time as a text, of the year 1973.
+const FIRST_TEXT: f64 = 1e8;
 
-/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`.
+/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`, `$.commits[0].id`
+/// or `metadata['order.id']`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {
@@ -37,7 +41,8 @@ pub struct Transform {
     /// Path to the text or number by which repeated events are recognized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key_path: Option<String>,
-    /// Path to the event's time: ISO 8601, or a number of seconds or milliseconds since the Unix epoch.
+    /// Path to the event's time: ISO 8601, RFC 2822, or a number of seconds, milliseconds, microseconds or
+    /// nanoseconds since the Unix epoch, which may be a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp_path: Option<String>,
     /// Fields that the `details` of each event of the channel get.
@@ -68,7 +73,6 @@ impl Transform {
 pub struct Defaults<'a> {
     pub action: Option<&'a str>,
     pub resource_type: Option<&'a str>,
-    /// None for a channel whose senders write the fields of the contract.
     pub transform: Option<&'a Transform>,
 }
 
@@ -87,57 +91,49 @@ pub struct Incoming {
     pub details: RawObject,
 }
 
-/// Reads the parts of an event from a body. `text` is the original body and `body` its parsed form. Fails
-/// with 400 for a field of the contract with a value of another type; with a transform, such a field belongs
-/// to the external system and is ignored.
+/// Reads the parts of an event from a body. `text` is the original body and `body` its parsed form. A field
+/// of the contract with a value of another type belongs to the sender, and stays data: a sender that does not
+/// know this service cannot correct its body.
 pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Result<Incoming> {
-    let is_foreign = defaults.transform.is_some();
-    let field = |name: &str| string_field(body, name, is_foreign);
     let whole = Value::Object(body.clone());
-    let extracted = |path: fn(&Transform) -> &Option<String>| {
+    let at = |path: fn(&Transform) -> &Option<String>| {
         let path = path(defaults.transform?).as_deref()?;
-        as_text(path::find(&whole, path)?)
+        path::find(&whole, path)
     };
-    // An invalid name is ignored, because a sender that does not know this service cannot correct it.
-    let extracted_name = |path| extracted(path).filter(|text| is_name(text));
-    let named = |own: Option<String>, found: Option<String>, default: Option<&str>, last: &str| {
-        own.or(found)
-            .or_else(|| default.map(str::to_owned))
-            .unwrap_or_else(|| last.to_owned())
+    let own = |name: &str| {
+        body.get(name)?
+            .as_str()
+            .map(str::to_owned)
+            .filter(|text| is_name(text))
     };
-    let incoming = Incoming {
-        action: named(
-            field("action")?,
-            extracted_name(|transform| &transform.action_path),
+    let named = |path| at(path).and_then(as_text).filter(|text| is_name(text));
+    let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
+        found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
+    };
+    Ok(Incoming {
+        action: or_default(
+            own("action").or_else(|| named(|transform| &transform.action_path)),
             defaults.action,
             DEFAULT_ACTION,
         ),
-        resource_type: named(
-            field("resource_type")?,
-            extracted_name(|transform| &transform.resource_type_path),
+        resource_type: or_default(
+            own("resource_type").or_else(|| named(|transform| &transform.resource_type_path)),
             defaults.resource_type,
             DEFAULT_RESOURCE_TYPE,
         ),
-        resource_id: field("resource_id")?
-            .or_else(|| extracted_name(|transform| &transform.resource_id_path)),
-        idempotency_key: key_field(body, is_foreign)?
-            .or_else(|| extracted(|transform| &transform.idempotency_key_path)),
-        timestamp: match time_field(body, is_foreign)? {
-            Some(time) => Some(time),
-            None => defaults
-                .transform
-                .and_then(|transform| transform.timestamp_path.as_deref())
-                .and_then(|path| path::find(&whole, path))
-                .and_then(as_time),
-        },
+        resource_id: own("resource_id").or_else(|| named(|transform| &transform.resource_id_path)),
+        // Of any length, because only its hash is stored.
+        idempotency_key: body
+            .get("idempotency_key")
+            .and_then(as_text)
+            .or_else(|| at(|transform| &transform.idempotency_key_path).and_then(as_text)),
+        timestamp: body
+            .get("timestamp")
+            .filter(|time| time.is_string())
+            .and_then(as_time)
+            .or_else(|| at(|transform| &transform.timestamp_path).and_then(as_time)),
         details: details(text, body, defaults.transform)?,
-    };
-    check_name("action", &incoming.action)?;
-    check_name("resource_type", &incoming.resource_type)?;
-    if let Some(id) = &incoming.resource_id {
-        check_name("resource_id", id)?;
-    }
-    Ok(incoming)
+    })
 }
 
 /// Merges the details of the body over those of the channel, and the whole body over both.
@@ -149,59 +145,15 @@ fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>)
     {
         details.insert(name.clone(), raw(value)?);
     }
-    match body.get("details") {
-        Some(Value::Object(_)) => {
-            // Parsed from the text, so that numbers stay as written.
-            let parts: RawObject = serde_json::from_str(text).map_err(Error::internal)?;
-            let given = parts.get("details").map_or("{}", |given| given.get());
-            details.extend(serde_json::from_str::<RawObject>(given).map_err(Error::internal)?);
-        }
-        None | Some(Value::Null) => {}
-        Some(_) if transform.is_some() => {}
-        Some(_) => return Err(Error::invalid("The field 'details' must be an object.")),
+    if let Some(Value::Object(_)) = body.get("details") {
+        // Parsed from the text, so that numbers stay as written.
+        let parts: RawObject = serde_json::from_str(text).map_err(Error::internal)?;
+        let given = parts.get("details").map_or("{}", |given| given.get());
+        details.extend(serde_json::from_str::<RawObject>(given).map_err(Error::internal)?);
     }
     let whole = serde_json::from_str(text).map_err(Error::internal)?;
     details.insert(PAYLOAD.to_owned(), whole);
     Ok(details)
-}
-
-fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Result<Option<String>> {
-    match body.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if is_foreign && !is_name(text) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) if is_foreign => Ok(None),
-        Some(_) => Err(Error::invalid(format!("The field '{name}' must be a string."))),
-    }
-}
-
-/// Returns the idempotency key of a body; None for an empty one.
-fn key_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<String>> {
-    match body.get("idempotency_key") {
-        // A key of an external system may be longer, because only its hash is stored.
-        Some(Value::String(key)) if !is_foreign && key.len() > MAX_KEY_BYTES => Err(Error::invalid(format!(
-            "The field 'idempotency_key' has at most {MAX_KEY_BYTES} bytes."
-        ))),
-        Some(Value::String(key)) => Ok(Some(key.clone()).filter(|key| !key.is_empty())),
-        None | Some(Value::Null) => Ok(None),
-        Some(_) if is_foreign => Ok(None),
-        Some(_) => Err(Error::invalid("The field 'idempotency_key' must be a string.")),
-    }
-}
-
-fn time_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<UtcTime>> {
-    let parsed = match body.get("timestamp") {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => text.parse().map_err(|why| format!(" {why}.")),
-        Some(_) => Err(" It is not a string.".to_owned()),
-    };
-    match parsed {
-        Ok(time) => Ok(Some(time)),
-        Err(_) if is_foreign => Ok(None),
-        Err(why) => Err(Error::invalid(format!(
-            "The field 'timestamp' must be an ISO 8601 time.{why}"
-        ))),
-    }
 }
 
 /// Returns the text of a value that can be part of a name: a text, a whole number of 64 bits or a boolean.
@@ -217,20 +169,36 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns the time that a value means; None where it is no time of the years 1 to 9999.
 fn as_time(value: &Value) -> Option<UtcTime> {
-    match value {
-        Value::String(text) => text.parse().ok(),
-        Value::Number(number) => {
-            let number = number.as_f64()?;
-            let millis = if number.abs() < FIRST_MILLIS {
-                number * 1_000.0
-            } else {
-                number
-            };
-            (millis.abs() < 1e15).then(|| UtcTime::from_millis(millis as i64))?
+    let time = match value {
+        Value::String(text) => {
+            let text = text.trim();
+            let iso = text.parse::<UtcTime>().ok();
+            // A smaller number is rather a year or a day.
+            let number = text
+                .parse()
+                .ok()
+                .filter(|number: &f64| number.abs() >= FIRST_TEXT);
+            iso.or_else(|| UtcTime::from_rfc2822(text))
+                .or_else(|| of_epoch(number?))
         }
+        Value::Number(number) => of_epoch(number.as_f64()?),
         _ => None,
-    }
+    };
+    time.filter(|time| time.is_in_common_era())
+}
+
+/// Returns the time of a number of seconds, milliseconds, microseconds or nanoseconds since the Unix epoch.
+fn of_epoch(number: f64) -> Option<UtcTime> {
+    let millis = match number.abs() {
+        size if size < FIRST_MILLIS => number * 1e3,
+        size if size < FIRST_MICROS => number,
+        size if size < FIRST_NANOS => number / 1e3,
+        size if size < END_OF_NANOS => number / 1e6,
+        _ => return None,
+    };
+    UtcTime::from_millis(millis as i64)
 }
 
 #[cfg(test)]
@@ -295,35 +263,95 @@ mod tests {
     }
 
     #[test]
-    fn invalid_names_of_foreign_senders_are_ignored() {
+    fn fields_with_values_of_other_types_and_invalid_names_stay_data() {
         let transform = Transform {
             action_path: Some("deep.action".to_owned()),
             resource_id_path: Some("deep.title".to_owned()),
             idempotency_key_path: Some("deep.key".to_owned()),
             ..Transform::default()
         };
-        let defaults = Defaults {
+        let with_paths = Defaults {
             action: Some("default"),
             transform: Some(&transform),
             ..NOTHING
         };
         let (long, key) = ("x".repeat(501), "k".repeat(1_001));
-        for (own, found) in [("a\nb", "c\td"), (long.as_str(), long.as_str())] {
-            let body = json!({ "action": own, "resource_id": own, "deep": { "action": found, "title": found, "key": key } });
-            let incoming = read_with(&body, defaults).unwrap();
+        for value in [
+            json!("a\nb"),
+            json!(long),
+            json!(""),
+            json!({ "x": 1 }),
+            json!(7),
+            json!([]),
+        ] {
+            let body = json!({
+                "action": value, "resource_id": value, "details": value, "timestamp": 1_700_000_000,
+                "deep": { "action": value, "title": value, "key": key },
+            });
+            let incoming = read_with(&body, with_paths).unwrap();
+            let is_number = value.is_number();
+            let found = |text: &str| is_number.then(|| text.to_owned());
+            let named = found("7").unwrap_or("default".to_owned());
             assert_eq!(
-                (incoming.action.as_str(), incoming.resource_id),
-                ("default", None)
+                (&incoming.action, &incoming.resource_id),
+                (&named, &found("7")),
+                "{value}"
             );
             // A key of any length is accepted, because only its hash is stored.
             assert_eq!(incoming.idempotency_key.as_deref(), Some(key.as_str()));
-            assert!(read_with(&body, NOTHING).is_err());
+            let incoming = read_with(&body, NOTHING).unwrap();
+            assert_eq!(
+                (incoming.action.as_str(), incoming.resource_id, incoming.timestamp),
+                (DEFAULT_ACTION, None, None)
+            );
+            assert_eq!(incoming.details[PAYLOAD].get(), body.to_string());
         }
-        let refusal = read_with(&json!({ "idempotency_key": key }), NOTHING).unwrap_err();
-        assert_eq!(
-            refusal.message(),
-            "The field 'idempotency_key' has at most 1000 bytes."
-        );
+        for (key, known) in [(json!(""), None), (json!(7), Some("7")), (json!({}), None)] {
+            let incoming = read_with(&json!({ "idempotency_key": key }), NOTHING).unwrap();
+            assert_eq!(incoming.idempotency_key.as_deref(), known);
+        }
+    }
+
+    #[test]
+    fn times_are_read_in_the_forms_that_senders_have() {
+        let transform = Transform {
+            timestamp_path: Some("at".to_owned()),
+            ..Transform::default()
+        };
+        let defaults = Defaults {
+            transform: Some(&transform),
+            ..NOTHING
+        };
+        let time = "2023-11-14T22:13:20.123Z";
+        for (value, expected) in [
+            (json!(1_700_000_000), Some("2023-11-14T22:13:20Z")),
+            (json!(1_700_000_000.123), Some(time)),
+            (json!(1_700_000_000_123_u64), Some(time)),
+            (json!(1_700_000_000_123_456_u64), Some(time)),
+            (json!(1_700_000_000_123_456_789_u64), Some(time)),
+            (json!("1700000000"), Some("2023-11-14T22:13:20Z")),
+            (json!("1700000000.123456"), Some(time)),
+            (json!(" 1700000000123 "), Some(time)),
+            (
+                json!("Tue, 14 Nov 2023 23:13:20 +0100"),
+                Some("2023-11-14T22:13:20Z"),
+            ),
+            (json!("14 Nov 2023 22:13:20 GMT"), Some("2023-11-14T22:13:20Z")),
+            (json!("2023-11-14T22:13:20.123Z"), Some(time)),
+            (json!("2024"), None),
+            (json!("inf"), None),
+            (json!("NaN"), None),
+            (json!(1e20), None),
+            (json!("0000-12-31T23:59:59Z"), None),
+            (json!(true), None),
+        ] {
+            let expected = expected.map(|time| time.parse::<UtcTime>().unwrap());
+            let incoming = read_with(&json!({ "at": value }), defaults).unwrap();
+            assert_eq!(incoming.timestamp, expected, "{value}");
+            let own = expected.filter(|_| value.is_string());
+            let incoming = read_with(&json!({ "timestamp": value }), NOTHING).unwrap();
+            assert_eq!(incoming.timestamp, own, "{value}");
+        }
     }
 
     fn maybe(text: &'static str) -> impl Strategy<Value = Option<&'static str>> {
@@ -335,7 +363,7 @@ mod tests {
         /// default.
         #[test]
         fn the_order_is_that_of_the_contract(
-            own in maybe("own"), found in maybe("found"), default in maybe("default"), has_path: bool, is_foreign: bool,
+            own in maybe("own"), found in maybe("found"), default in maybe("default"), has_path: bool,
         ) {
             let mut body = json!({ "deep": [{}] });
             if let Some(own) = own {
@@ -347,16 +375,16 @@ mod tests {
             }
             let path = has_path.then(|| "deep.0.name".to_owned());
             let transform = Transform { action_path: path.clone(), resource_type_path: path, ..Transform::default() };
-            let transform = (has_path || is_foreign).then_some(&transform);
-            let incoming = read_with(&body, Defaults { action: default, resource_type: default, transform }).unwrap();
+            let defaults = Defaults { action: default, resource_type: default, transform: Some(&transform) };
+            let incoming = read_with(&body, defaults).unwrap();
             let expected = own.or(found.filter(|_| has_path)).or(default);
             prop_assert_eq!(incoming.action, expected.unwrap_or(DEFAULT_ACTION));
             prop_assert_eq!(incoming.resource_type, expected.unwrap_or(DEFAULT_RESOURCE_TYPE));
         }
 
-        /// For any body, the whole body is stored unchanged, and the parts are valid for an event.
+        /// Any body is read: it is stored unchanged, and the parts are valid for an event.
         #[test]
-        fn any_body_is_read_or_refused(action in "(?s).{0,8}|[a-z]{490,510}|[a-z]{1100}", number: i64, is_foreign: bool, kind in 0..4) {
+        fn any_body_is_read(action in "(?s).{0,8}|[a-z]{490,510}|[a-z]{1100}", number: i64, has_paths: bool, kind in 0..4) {
             let odd = match kind { 0 => json!(action), 1 => json!(number), 2 => json!([action]), _ => json!(null) };
             let body = json!({ "action": odd, "resource_id": odd, "timestamp": odd, "details": odd, "idempotency_key": odd });
             let path = |name: &str| Some(name.to_owned());
@@ -364,17 +392,10 @@ mod tests {
                 action_path: path("details"), resource_type_path: path("details"), resource_id_path: path("details"),
                 idempotency_key_path: path("details"), timestamp_path: path("timestamp"), ..Transform::default()
             };
-            let defaults = Defaults { transform: is_foreign.then_some(&transform), ..NOTHING };
-            match read_with(&body, defaults) {
-                Ok(incoming) => {
-                    prop_assert_eq!(incoming.details[PAYLOAD].get(), body.to_string());
-                    prop_assert!((1..=crate::envelope::MAX_NAME_BYTES).contains(&incoming.action.len()));
-                }
-                Err(refusal) => {
-                    // A sender that does not know this service cannot correct a body, so it is never refused.
-                    prop_assert!(!is_foreign, "{}", refusal.message());
-                    prop_assert_eq!(refusal.status(), 400);
-                }
+            let incoming = read_with(&body, Defaults { transform: has_paths.then_some(&transform), ..NOTHING }).unwrap();
+            prop_assert_eq!(incoming.details[PAYLOAD].get(), body.to_string());
+            for name in [Some(incoming.action), Some(incoming.resource_type), incoming.resource_id].into_iter().flatten() {
+                prop_assert!(is_name(&name));
             }
         }
     }

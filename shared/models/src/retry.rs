@@ -68,7 +68,7 @@ pub fn retry_after_ms(text: &str, clock: &Clock) -> Option<u64> {
     let text = text.trim();
     match text.parse::<u64>() {
         Ok(seconds) => Some(seconds.saturating_mul(1_000)),
-        Err(_) => Some(UtcTime::from_http_date(text)?.millis_since(clock.now())),
+        Err(_) => Some(UtcTime::from_rfc2822(text)?.millis_since(clock.now())),
     }
 }
 

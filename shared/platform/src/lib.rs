@@ -12,6 +12,7 @@ pub mod error;
 pub mod fair;
 pub mod http;
 pub mod ids;
+pub mod javascript;
 pub mod metrics;
 pub mod objects;
 pub mod outbound;

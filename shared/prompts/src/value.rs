@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use platform::javascript::{index, number_of_text, number_text};
 use serde_json::{Map, Value};
 
 use crate::error::RenderError;
@@ -220,7 +221,7 @@ impl<'a> Item<'a> {
             Self::Integer(integer) => *integer as f64,
             Self::Bool(value) => f64::from(u8::from(*value)),
             Self::Null => 0.0,
-            Self::Text(_) | Self::Made(_) => number_of(self.text().unwrap_or_default()),
+            Self::Text(_) | Self::Made(_) => number_of_text(self.text().unwrap_or_default()),
             _ => f64::NAN,
         }
     }
@@ -272,16 +273,6 @@ fn print_joined(items: &[Value], nesting: usize, output: &mut Output) -> Result<
     Ok(())
 }
 
-/// Parses an array index as JavaScript writes it: no sign, no leading zero.
-fn index(name: &str) -> Option<usize> {
-    let is_plain = name == "0" || !name.starts_with('0');
-    let has_digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    name.parse::<u32>()
-        .ok()
-        .filter(|index| is_plain && has_digits && *index != u32::MAX)
-        .and_then(|index| usize::try_from(index).ok())
-}
-
 /// Returns the length of a string, or the code unit at an index. A lone surrogate has no text and becomes
 /// U+FFFD.
 fn character<'a>(text: &str, name: &str, output: &mut Output) -> Result<Item<'a>, RenderError> {
@@ -296,57 +287,4 @@ fn character<'a>(text: &str, name: &str, output: &mut Output) -> Result<Item<'a>
     Ok(text.encode_utf16().nth(index).map_or(Item::Undefined, |unit| {
         Item::Made(String::from_utf16_lossy(&[unit]).into())
     }))
-}
-
-/// Converts a text as JavaScript's `Number` does, without its octal, binary and hexadecimal forms.
-fn number_of(text: &str) -> f64 {
-    let text = text.trim();
-    if text.is_empty() {
-        return 0.0;
-    }
-    let is_numeric = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
-    match is_numeric {
-        true => text.parse().unwrap_or(f64::NAN),
-        false => f64::NAN,
-    }
-}
-
-/// Converts a number to text as JavaScript's `Number.prototype.toString` does.
-pub fn number_text(number: f64) -> String {
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
-    }
-    if number.trunc() == number && number.abs() < 1e15 {
-        return format!("{}", number as i64);
-    }
-    // Shortest digits that parse to the same number: `-1.2345e-7`.
-    let text = format!("{number:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(mantissa) => ("-", mantissa),
-        None => ("", mantissa),
-    };
-    let digits = mantissa.replace('.', "");
-    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
-    match exponent {
-        0..=20 if count <= exponent + 1 => format!("{sign}{digits}{}", zeros(exponent + 1 - count)),
-        0..=20 => {
-            let (whole, part) = digits
-                .split_at_checked(usize::try_from(exponent + 1).unwrap_or_default())
-                .unwrap_or((&digits, ""));
-            format!("{sign}{whole}.{part}")
-        }
-        -6..0 => format!("{sign}0.{}{digits}", zeros(-exponent - 1)),
-        _ => {
-            let plus = if exponent > 0 { "+" } else { "" };
-            format!("{sign}{mantissa}e{plus}{exponent}")
-        }
-    }
 }

@@ -161,7 +161,11 @@ async fn what_no_channel_is_is_refused() {
         ),
         (
             with("transform", json!({ "action_path": "a..b" })),
-            "The field 'transform.action_path' is not a path; write the names of fields and places in arrays with dots between them, as in commits.0.id.",
+            "The field 'transform.action_path' is not a path; write the names of fields and places in arrays with dots between them, as in commits.0.id, and",
+        ),
+        (
+            with("transform", json!({ "resource_id_path": "{{ data.id }}" })),
+            "There are no braces",
         ),
         (
             with("transform", json!({ "static_details": 7 })),

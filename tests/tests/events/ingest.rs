@@ -303,32 +303,6 @@ async fn bodies_that_are_no_events_are_refused() {
         ),
         ("{\"a\":1,\"a\":2}", "duplicate field `a`"),
         ("{\"x\":[{\"b\":{\"c\":1,\"c\":2}}]}", "duplicate field `c`"),
-        ("{\"action\":7}", "The field 'action' must be a string."),
-        (
-            "{\"action\":\"\"}",
-            "An event's 'action' has 1 to 500 bytes, without control characters.",
-        ),
-        (
-            "{\"resource_id\":[]}",
-            "The field 'resource_id' must be a string.",
-        ),
-        (
-            "{\"idempotency_key\":1}",
-            "The field 'idempotency_key' must be a string.",
-        ),
-        ("{\"details\":[]}", "The field 'details' must be an object."),
-        (
-            "{\"timestamp\":\"0000-12-31T23:59:59Z\"}",
-            "An event's 'timestamp' is in a year from 0001 to 9999.",
-        ),
-        (
-            "{\"timestamp\":1767225600}",
-            "The field 'timestamp' must be an ISO 8601 time. It is not a string.",
-        ),
-        (
-            "{\"timestamp\":\"today\"}",
-            "The field 'timestamp' must be an ISO 8601 time. 'today' is not an ISO 8601 time such as 2026-01-02T03:04:05Z.",
-        ),
     ] {
         let refused = post(body.into()).await.expect_error(400, "invalid_request");
         assert!(

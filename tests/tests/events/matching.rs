@@ -104,7 +104,7 @@ async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() 
     let delivery = events.delivery_of(&event, &["failed"]).await;
     assert_eq!(
         delivery["last_error"],
-        "The condition could take more than 5000000 steps on this event."
+        "The condition takes more than 5000000 steps on this event."
     );
 }
 
@@ -136,7 +136,10 @@ async fn events_of_other_services_are_matched_and_invalid_ones_are_set_aside_wit
     // Test the match first, then publish the event.
     for (kind, why) in [
         ("invoice", Value::Null),
-        ("letter", json!("condition is not true")),
+        (
+            "letter",
+            json!("condition is not true: resource_data.metadata.type is \"letter\""),
+        ),
     ] {
         let verdicts: Value =
             serde_json::from_str(&command("match", &envelope(kind)).expect_success().stdout).unwrap();

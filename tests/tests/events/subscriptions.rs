@@ -120,8 +120,30 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
         .body;
     assert_ne!(rotated["signing_secret"], secret);
     assert_eq!(rotated["target"]["url"], "https://example.org/other");
-    // Without `signing_mode` the webhook is unsigned.
-    let unsigned = json!({ "target": { "url": "https://example.org/other" } });
+    // A new URL takes neither the mode nor the secret away, with or without the type.
+    let hint = rotated["target"]["secret_hint"].clone();
+    for target in [
+        json!({ "url": "https://example.org/new" }),
+        json!({ "type": "webhook", "url": "https://example.org/newer" }),
+        json!({ "url": "https://example.org/newest", "signing_mode": "signed" }),
+    ] {
+        let moved = events
+            .put(&events.token, &path, &json!({ "target": target }))
+            .await;
+        let moved = moved.expect_status(200).body;
+        assert_eq!(moved["target"]["url"], target["url"]);
+        assert_eq!(
+            (
+                &moved["target"]["signing_mode"],
+                &moved["target"]["secret_hint"],
+                moved.get("signing_secret")
+            ),
+            (&json!("signed"), &hint, None),
+            "{target}"
+        );
+    }
+    // Null removes the mode, so that the webhook is unsigned.
+    let unsigned = json!({ "target": { "url": "https://example.org/other", "signing_mode": null } });
     let unsigned = events
         .put(&events.token, &path, &unsigned)
         .await
@@ -323,7 +345,7 @@ async fn every_rule_refuses_in_a_sentence() {
             "The field 'target.rotate_signing_secret' must be true or false.",
         ),
         (
-            json!({ "target": { "url": "https://example.org/", "rotate_signing_secret": true } }),
+            json!({ "target": { "url": "https://example.org/", "signing_mode": null, "rotate_signing_secret": true } }),
             "The field 'target.rotate_signing_secret' is for a webhook whose 'signing_mode' is 'signed'.",
         ),
         (

@@ -1,6 +1,6 @@
 #![cfg(test)]
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn conditions_say_what_jsonlogic_says() {
             true,
         ),
         (
-            json!({"==": [{"map": [{"var": "details.payload.items"}, {"var": "price"}]}, [2, 31]]}),
+            json!({"==": [{"map": [{"var": "details.payload.items"}, {"var": "price"}]}, [2, 30]]}),
             false,
         ),
         (
@@ -77,13 +77,29 @@ fn conditions_say_what_jsonlogic_says() {
         // Values that are no numbers, and values that cannot be divided or compared.
         (json!({"+": [{"var": "action"}, 1]}), false),
         (json!({"==": [{"var": "details"}, 7]}), false),
+        (json!({"==": [{"var": "details.payload.nothing"}, false]}), false),
+        (json!({"==": [{"var": "details.payload.nothing"}, 0]}), false),
+        (json!({"==": [{"var": "details.payload.nothing"}, null]}), true),
+        (json!({"!=": [{"var": "details.payload.empty"}, ""]}), true),
+        (json!({">": [{"var": "details.payload.items.length"}, 1]}), true),
+        (json!({"and": {"==": [1, 1]}}), true),
+        (json!({"missing": ["details.payload.empty"]}), true),
+        (json!({"!!": [{"var": "details.payload"}]}), true),
+        (json!({"==": [{"+": ["5 items", "1"]}, 6]}), true),
+        (
+            json!({"==": [{"cat": [{"var": "details.payload.items.0.tags"}]}, "a,b"]}),
+            true,
+        ),
+        (json!({"==": [{"max": ["19.99", "5.00", null]}, 19.99]}), true),
+        (json!({"==": [{"substr": ["a😀b", 1, 2]}, "😀"]}), true),
+        (json!({"log": true}), true),
         (json!({">": [{"var": "nothing"}, {"var": "details"}]}), false),
         (
             json!({"or": [{">": [{"var": "action"}, 5]}, {"==": [{"var": "action"}, "opened"]}]}),
             true,
         ),
         (json!({"!": {">": [{"var": "details"}, 5]}}), true),
-        (json!({"/": [1, 0]}), false),
+        (json!({"/": [1, 0]}), true),
         (json!({"max": ["x", 1]}), false),
         (json!({"<": [1, "x", 3]}), false),
     ] {
@@ -92,17 +108,13 @@ fn conditions_say_what_jsonlogic_says() {
 }
 
 #[test]
-fn what_no_condition_is_is_refused() {
+fn conditions_that_cannot_work_are_refused() {
     let nested = |depth: usize| (0..depth).fold(json!({"var": "a"}), |inner, _| json!({"!": inner}));
     let wide = |count: usize| json!({"or": vec![json!({"var": "a"}); count]});
     for (rule, why) in [
         (
             json!({"equals": [1, 1]}),
             "has the operator 'equals', which JSONLogic does not know.",
-        ),
-        (
-            json!({"log": "x"}),
-            "has the operator 'log', which JSONLogic does not know.",
         ),
         (
             json!({"and": [{"==": [1, 1]}, {"regex": ["a", "b"]}]}),
@@ -120,32 +132,12 @@ fn what_no_condition_is_is_refused() {
             json!({"map": {"var": "a"}}),
             "has the operator 'map' with fewer arguments than it needs.",
         ),
-        (
-            json!({"try": [1, 2]}),
-            "has the operator 'try', which JSONLogic does not know.",
-        ),
         (json!({"==": [{}, 1]}), "has an object that is no operation;"),
         (nested(40), "nests deeper than 32 levels."),
         (wide(1_100), "is made of more than 2000 values."),
         (
             json!({"==": ["x".repeat(40_000), 1]}),
             "has more than 32768 bytes.",
-        ),
-        (
-            json!({"some": [[1], {"some": [[1], {"some": [[1], true]}]}]}),
-            "goes through arrays within arrays more than 2 deep.",
-        ),
-        (
-            json!({"reduce": [[1, 2], {"cat": [{"var": "accumulator"}, {"var": "accumulator"}]}, "x"]}),
-            "has the operator 'cat' in a 'reduce', where nothing may grow.",
-        ),
-        (
-            json!({"reduce": [[1, 2], {"missing": [{"var": "accumulator"}, {"var": "accumulator"}]}, ["a"]]}),
-            "has the operator 'missing' in a 'reduce', where nothing may grow.",
-        ),
-        (
-            json!({"reduce": [[1, 2], {"if": [true, [{"var": "accumulator"}, {"var": "accumulator"}]]}, ["a"]]}),
-            "makes an array of operations in a 'reduce', where nothing may grow.",
         ),
     ] {
         let refusal = compile(rule).err().expect(why);
@@ -165,24 +157,23 @@ fn large() -> Subject {
 }
 
 #[test]
-fn what_could_take_too_long_has_no_answer() {
+fn condition_that_exceeds_its_budget_has_no_result() {
     let numbers = json!({"var": "details.numbers"});
     let ints: Vec<u32> = (0..900).collect();
     let text = "y".repeat(20_000);
     for rule in [
-        json!({"reduce": [numbers, {"if": [{"in": ["x", {"var": "accumulator"}]}, {"var": "accumulator"}]}, {"var": "action"}]}),
-        json!({"cat": vec![json!({"var": ""}); 950]}),
+        json!({"cat": vec![json!({"var": "details.numbers"}); 300]}),
         json!({"map": [ints, {"map": [ints, {"cat": [text, {"var": ""}]}]}]}),
         json!({"none": [ints, {"none": [ints, {"in": [{"var": ""}, text]}]}]}),
         json!({"map": [numbers, {"map": [ints, {"cat": [{"var": ""}, text]}]}]}),
-        json!({"all": [{"map": [numbers, text]}, {"in": ["z", {"var": ""}]}]}),
+        json!({"none": [{"map": [numbers, text]}, {"in": ["yyyyyyyz", {"var": ""}]}]}),
+        json!({"reduce": [numbers, {"cat": [{"var": "accumulator"}, {"var": "accumulator"}]}, "x"]}),
+        json!({"reduce": [numbers, {"merge": [{"var": "accumulator"}, {"var": "accumulator"}]}, [1]]}),
+        json!({"==": [{ "+": vec![json!({"+": {"var": "details.numbers"}}); 600] }, 1]}),
     ] {
         let condition = compile(rule.clone()).unwrap();
-        assert_eq!(
-            condition.holds(&mut large()),
-            Err(Unanswered::TooCostly),
-            "{rule}"
-        );
+        let result = condition.holds(&mut large());
+        assert_eq!(result, Err(Unanswered::TooCostly), "{rule}");
     }
     for rule in [
         json!({"some": [numbers, {"==": [{"var": ""}, 2]}]}),
@@ -198,106 +189,41 @@ fn what_could_take_too_long_has_no_answer() {
 }
 
 #[test]
-fn an_event_has_so_many_steps_and_no_more() {
-    let numbers = json!({"var": "details.numbers"});
-    let condition = compile(json!({"some": [numbers, {"==": [{"var": ""}, {"var": "nothing"}]}]})).unwrap();
+fn lists_that_nest_without_end_are_no_result() {
+    let rule = json!({"reduce": [{"var": "details.numbers"}, [{"var": "accumulator"}], 1]});
+    let result = compile(rule).unwrap().holds(&mut large());
+    assert!(matches!(result, Err(Unanswered::Failed(_))), "{result:?}");
+}
+
+#[test]
+fn conditions_share_the_budget_of_an_event() {
+    let condition = compile(json!({"some": [{"var": "details.numbers"}, {"==": [{"var": ""}, 2]}]})).unwrap();
     let mut subject = large();
-    subject.left = condition.cost.on(subject.size) * 2.5;
-    let answers: Vec<_> = (0..3).map(|_| condition.holds(&mut subject)).collect();
-    assert_eq!(answers[2], Err(Unanswered::NothingLeft));
-    assert!(answers[0].is_ok() && answers[1].is_ok());
-}
-
-/// `+` and the others fold an array, so a rule of many folds takes long on a long array.
-#[test]
-fn arithmetic_reads_every_entry_of_an_array() {
-    let entries = vec!["1"; 100_000].join(",");
-    let event = format!(r#"{{"details":{{"numbers":[{entries}]}}}}"#);
-    let subject = Subject::new(&event).unwrap();
-    for operator in check::ARITHMETIC {
-        let fold = json!({ operator: [{ "var": "details.numbers" }] });
-        let straight = compile(json!({ "==": [{ "+": vec![fold.clone(); 100] }, 1] })).unwrap();
-        let steps = straight.cost.on(subject.size);
-        assert!(steps > 100.0 * 100_000.0, "{operator}: {steps}");
-        // The cost of a join is estimated for each event.
-        let joined = compile(json!({ "==": [{ "cat": ["n", fold] }, "n1"] })).unwrap();
-        let steps = joined.cost.on(subject.size);
-        assert!(steps > 100_000.0, "{operator} in a join: {steps}");
-    }
-    let sums = vec![json!({ "+": { "var": "details.numbers" } }); 600];
-    let costly = compile(json!({ "==": [{ "+": sums }, 1] })).unwrap();
-    let answer = costly.holds(&mut Subject::new(&event).unwrap());
-    assert!(matches!(answer, Err(Unanswered::TooCostly)), "{answer:?}");
+    let before = subject.left;
+    condition.holds(&mut subject).unwrap();
+    let steps = before - subject.left;
+    subject.left = steps + steps / 2;
+    assert_eq!(condition.holds(&mut subject), Ok(false));
+    assert_eq!(condition.holds(&mut subject), Err(Unanswered::NothingLeft));
+    assert_eq!(subject.left, 0);
 }
 
 #[test]
-fn the_entries_of_arrays_and_objects_are_counted() {
-    for (text, items, fields) in [
-        ("{}", 1.0, 1.0),
-        (r#"{"a":[1,2,3],"b":"1,2,3,4,5,6"}"#, 3.0, 2.0),
-        (r#"{"a":"\",\",\"","b":[[1,2],[1]]}"#, 2.0, 2.0),
-        (r#"{"a":[{"x":[1,2,3,4]},{"y":1,"z":2,"{":3}]}"#, 4.0, 3.0),
+fn event_with_odd_values_is_read_as_javascript_does() {
+    let event = r#"{"big":1e999,"half":"a\ud83d","list":[-1e999,{"deep":1}],"name":"x","name":"y"}"#;
+    for (rule, expected) in [
+        (json!({">": [{"var": "big"}, 1e300]}), true),
+        (json!({"<": [{"var": "list.0"}, -1e300]}), true),
+        (json!({"==": [{"var": "half.length"}, 2]}), true),
+        (
+            json!({"==": [{"substr": ["😀", 0, 1]}, {"substr": [{"var": "half"}, 1]}]}),
+            true,
+        ),
+        (json!({"==": [{"var": "name"}, "y"]}), true),
     ] {
-        let size = Size::measure(text);
-        assert_eq!((size.items, size.fields), (items, fields), "{text}");
-    }
-}
-
-/// Each level in a round is estimated twice: 31 levels would take far too long.
-#[test]
-fn a_condition_whose_cost_takes_long_to_work_out_is_refused() {
-    let mut source = json!({"var": "x"});
-    for _ in 0..28 {
-        source = json!({"map": [source, 1]});
-    }
-    let refusal = compile(json!({"some": [{"var": "details.numbers"}, {"some": [source, 1]}]})).err();
-    let refusal = refusal.unwrap();
-    assert!(
-        refusal.message().contains("goes too many times through"),
-        "{}",
-        refusal.message()
-    );
-}
-
-/// An event with two large objects of the same fields, one in reverse order.
-fn wide(fields: usize) -> Subject {
-    let object = |order: &mut dyn Iterator<Item = usize>| {
-        order
-            .map(|number| format!(r#""field-{number}":1"#))
-            .collect::<Vec<_>>()
-            .join(",")
-    };
-    let (one, other) = (object(&mut (0..fields)), object(&mut (0..fields).rev()));
-    let entries = vec!["1"; 20_000].join(",");
-    Subject::new(&format!(
-        r#"{{"details":{{"a":{{{one}}},"b":{{{other}}},"numbers":[{entries}]}}}}"#
-    ))
-    .unwrap()
-}
-
-#[test]
-fn entries_of_wide_objects_that_are_looked_for_count() {
-    let (a, b) = (json!({"var": "details.a"}), json!({"var": "details.b"}));
-    let missing: Vec<_> = (0..60)
-        .map(|number| json!({"var": format!("accumulator.z{number}")}))
-        .collect();
-    for rule in [
-        json!({"==": [a, b]}),
-        json!({"===": [a, b]}),
-        json!({"in": [a, [b]]}),
-        json!({"some": [[{"var": "details"}], {"==": [{"var": "a"}, {"var": "b"}]}]}),
-        json!({"reduce": [{"var": "details.numbers"}, {"or": [missing, {"var": "accumulator"}]}, a]}),
-        json!({"or": vec![json!({"var": "details.a.z"}); 1_900]}),
-    ] {
-        let answer = compile(rule.clone()).map(|condition| condition.holds(&mut wide(10_000)));
-        assert!(!matches!(answer, Ok(Ok(_))), "{rule}");
-    }
-    for rule in [
-        json!({"===": [a, b]}),
-        json!({"in": [{"var": "details.a.field-1"}, {"var": "details.numbers"}]}),
-        json!({"and": [{"==": [{"var": "details.a.field-7"}, 1]}, {"==": [{"var": "details.b.field-7"}, {"var": "details.a.field-1"}]}]}),
-    ] {
-        let condition = compile(rule.clone()).unwrap();
-        assert_eq!(condition.holds(&mut wide(50)), Ok(true), "{rule}");
+        let result = compile(rule.clone())
+            .unwrap()
+            .holds(&mut Subject::new(event).unwrap());
+        assert_eq!(result, Ok(expected), "{rule}");
     }
 }

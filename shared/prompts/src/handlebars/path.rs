@@ -1,6 +1,6 @@
 //! Represents paths and literals as written in a tag, before they are resolved.
 
-use crate::value::number_text;
+use platform::javascript::number_text;
 
 /// First word of a tag, or an argument of a helper.
 pub enum Operand {

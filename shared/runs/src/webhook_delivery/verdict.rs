@@ -89,7 +89,7 @@ fn asked_for(answer: &Answer, now: UtcTime) -> Option<Duration> {
     let text = answer.retry_after.as_deref()?.trim();
     match text.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => UtcTime::from_http_date(text).map(|at| Duration::from_millis(at.millis_since(now))),
+        Err(_) => UtcTime::from_rfc2822(text).map(|at| Duration::from_millis(at.millis_since(now))),
     }
 }
 
