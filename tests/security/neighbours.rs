@@ -137,9 +137,7 @@ async fn a_run_with_a_large_history_costs_its_owner() {
     let run = format!("/workflows/runs/big/{}", started["run_id"].as_str().unwrap());
     let signal = json!({ "message": "x".repeat(250_000) });
     for _ in 0..40 {
-        let sent = service
-            .post(&token, &format!("{run}/signal/Other"), &signal)
-            .await;
+        let sent = service.post(&token, &format!("{run}/signal/Note"), &signal).await;
         sent.expect_status(200);
     }
     let queries = join_all((0..40).map(|_| service.get(&token, &format!("{run}/query/__state")).send()));

@@ -6,7 +6,7 @@ use aide::transform::TransformOperation;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform::auth::Viewer;
 use platform::auth::permission::UseRuns;
@@ -117,6 +117,8 @@ async fn handler(
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),
+        // Proxies such as nginx hold back what is small otherwise.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, Body::from_stream(frames)).into_response())
 }

@@ -8,6 +8,7 @@ use platform::http::{Call, OptionalJson, Reply};
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use workflow::listing::RunSelection;
 use workflow::status::RunStatus;
 use workflow::views::WorkflowRunPage;
@@ -49,6 +50,10 @@ pub struct ListRuns {
     pub page_size: Option<u64>,
     /// `next_page_token` of the page before, with the same filters.
     pub next_page_token: Option<String>,
+    /// Belongs to a start. It is read here only to be refused, because a caller who sends it means to start a
+    /// run.
+    #[schemars(skip)]
+    input: Option<Value>,
 }
 
 pub fn route() -> ApiMethodRouter<App> {
@@ -85,6 +90,12 @@ pub async fn page(
     only_type: Option<&str>,
 ) -> Result<Reply<WorkflowRunPage>> {
     let tenant = call.tenant()?;
+    if body.input.is_some() {
+        return Err(Error::invalid(
+            "The field 'input' is unknown: this lists runs. A subscription starts a run for each event that it matches, and \
+             `ops run start` starts one by hand.",
+        ));
+    }
     let page_size = page_size(body.page_size)?;
     let token = given(body.next_page_token.clone());
     let selection = selection(body, only_type)?;

@@ -28,7 +28,7 @@ pub struct SignalPath {
     pub workflow_id: String,
     /// Run id.
     pub run_id: String,
-    /// Name of the signal that the workflow's code listens for; 1 to 200 characters.
+    /// Name of a signal that the workflow type declares; 1 to 200 characters.
     pub signal_name: String,
 }
 
@@ -79,7 +79,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Send a signal to a workflow run")
         .description(
             "Sends a signal to a running run: the answer comes once the signal is in the run's history, and the workflow's code \
-             receives it with its next turn. A signal that the code does not listen for stays in the history.\n\n\
+             receives it with its next turn. A signal that the code does not wait for at the time stays in the history; one that the \
+             workflow type does not declare is a 404 that names those that it does.\n\n\
              Limits: 10,000 signals a run, a body of 256 KiB. Side effects: an audit record of the action `update`.",
         )
         .response::<200, axum::Json<SignalSent>>()
@@ -98,6 +99,7 @@ async fn handler(
 ) -> Result<Reply<SignalSent>> {
     check_name("signal_name", &path.signal_name)?;
     let state = run(&app, &call, &path.workflow_id, &path.run_id).await?;
+    check_declared(&app, &state.workflow_type, &path.signal_name)?;
     let input = Payload::from_value(&body).map_err(Error::internal)?;
     let identity = call.principal.reference();
     app.workflows
@@ -117,4 +119,27 @@ async fn handler(
             path.signal_name, state.run_id
         ),
     }))
+}
+
+/// Fails with 404 for a signal that the workflow type does not declare.
+fn check_declared(app: &App, workflow_type: &str, name: &str) -> Result<()> {
+    let registry = app.workflows.engine.registry();
+    let Some(declared) = registry
+        .interactions(workflow_type)
+        .map(|type_of| type_of.signals)
+    else {
+        return Ok(());
+    };
+    if declared.contains(&name) {
+        return Ok(());
+    }
+    let names: Vec<String> = declared.iter().map(|name| format!("'{name}'")).collect();
+    let there = match names.as_slice() {
+        [] => "none".to_owned(),
+        names => names.join(" and "),
+    };
+    Err(Error::new(
+        ErrorKind::NotFound,
+        format!("The workflow type '{workflow_type}' has no signal '{name}'; it has {there}."),
+    ))
 }

@@ -21,7 +21,7 @@ use workflow::{ActivityContext, ActivityType, Context, Failure, Registry, RetryP
 
 const STEPS: WorkflowType<Steps, Value> = WorkflowType::new("Steps");
 const APPROVAL: WorkflowType<Approval, Value> = WorkflowType::new("Approval")
-    .signals(&["Approve"])
+    .signals(&["Approve", "Note"])
     .queries(&["__state"]);
 const PROCESS_DOCUMENT: WorkflowType<ProcessedDocument, Value> = WorkflowType::new("ProcessDocument");
 const STEP: ActivityType<Step, ()> = ActivityType::new("step");
@@ -123,7 +123,8 @@ struct Decision {
     message: String,
 }
 
-/// Waits for the signal `Approve`, for a limited time; cleans up when cancelled.
+/// Waits for the signal `Approve`, for a limited time; cleans up when cancelled. A `Note` stays in the history
+/// for people to read.
 async fn approval(context: Context, input: Approval) -> Result<Value, Failure> {
     let title = input.title.clone();
     context.expose(move || json!({ "title": title, "waits_for": "Approve" }));

@@ -205,7 +205,7 @@ async fn a_run_of_others_is_as_one_that_there_is_not() {
 async fn what_changes_a_run_leaves_an_audit_record_and_what_reads_does_not() {
     let Some(runs) = Runs::start().await else { return };
     let run = runs.approval("Invoice").await;
-    runs.signal(&run, "Other", &json!({ "message": "m" })).await;
+    runs.signal(&run, "Note", &json!({ "message": "m" })).await;
     runs.update(&run, &json!({})).await.expect_status(200);
     runs.get(&run, "/query/__state").await.expect_status(200);
     runs.list(&json!({})).await.expect_status(200);

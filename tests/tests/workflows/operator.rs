@@ -97,7 +97,7 @@ async fn the_workflow_types_are_listed_with_their_signals_and_queries() {
     let of = |name: &str| types.iter().find(|found| found["name"] == name).unwrap();
     assert_eq!(
         of("Approval"),
-        &json!({ "name": "Approval", "signals": ["Approve"], "queries": ["__state"] })
+        &json!({ "name": "Approval", "signals": ["Approve", "Note"], "queries": ["__state"] })
     );
     assert_eq!(
         of("BatchAgentWorkflow"),

@@ -40,14 +40,20 @@ async fn a_signal_carries_a_message_and_whatever_else_there_is() {
 async fn a_signal_without_a_receiver_stays_in_the_history() {
     let Some(runs) = Runs::start().await else { return };
     let run = runs.approval("Invoice").await;
-    let name = "Größe und %2F";
-    runs.signal(&run, "Gr%C3%B6%C3%9Fe%20und%20%252F", &json!({ "message": "m" }))
-        .await;
+    runs.signal(&run, "Note", &json!({ "message": "m" })).await;
     let events = runs.events(&run).await;
     assert_eq!(
         event(&events, "WORKFLOW_EXECUTION_SIGNALED")["signal"]["name"],
-        name
+        "Note"
     );
+    // A signal that the type does not know is a mistake, and would wait for ever.
+    let path = "/signal/Gr%C3%B6%C3%9Fe%20und%20%252F";
+    let refused = runs.post(&run, path, &json!({ "message": "m" })).await;
+    assert_eq!(
+        refused.expect_error(404, "not_found").message(),
+        "The workflow type 'Approval' has no signal 'Größe und %2F'; it has 'Approve' and 'Note'."
+    );
+    assert_eq!(runs.events(&run).await.len(), events.len());
     for (rest, status) in [
         ("/signal/%20", 400),
         ("/signal/%09%20", 400),
