@@ -98,9 +98,10 @@ token: library ## Print an access token for the local service (ACCOUNT= PROJECT=
 	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
+# The shell reads ARGS as it was written; make would expand each `$` in it first.
 .PHONY: ops
 ops: library ## Run the operator command (ARGS="prompt publish …")
-	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" $(ARGS)
+	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" $(value ARGS)
 
 .PHONY: receiver
 receiver: library ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")

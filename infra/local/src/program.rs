@@ -54,8 +54,48 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     ended
 }
 
+/// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and a
+/// bus of its own.
+const IGNORED: [&str; 20] = [
+    "MILLRACE_JWKS",
+    "MILLRACE_TOKEN_ISSUER",
+    "MILLRACE_TOKEN_AUDIENCE",
+    "MILLRACE_TOKEN_SHARED_SECRET",
+    "MILLRACE_RECORDS_TABLE",
+    "MILLRACE_AUDIT_TABLE",
+    "MILLRACE_RUNS_TABLE",
+    "MILLRACE_EVENTS_TABLE",
+    "MILLRACE_AUDIT_RETRY_QUEUE",
+    "MILLRACE_TASK_QUEUE",
+    "MILLRACE_EVENT_QUEUE",
+    "MILLRACE_ARCHIVE_QUEUE",
+    "MILLRACE_IMPORT_QUEUE",
+    "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
+    "MILLRACE_EVENT_BUS",
+    "MILLRACE_DIGEST_KEY",
+    "MILLRACE_SEALING_KEY",
+    "MILLRACE_SERVICE_KEY",
+    "MILLRACE_PAGE_TOKEN_KEY",
+    "MILLRACE_PAGE_TOKEN_SECRET",
+];
+
+/// Fails where a variable is set that would be ignored: whoever sets it relies on it.
+fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
+    let mut set = IGNORED
+        .into_iter()
+        .filter(|name| environment.optional(name).is_some());
+    match set.next() {
+        None => Ok(()),
+        Some(name) => Err(ConfigError::new(format!(
+            "The variable {name} is for deployed functions, and the local runner would ignore it: it has tokens, keys, tables and \
+             queues of its own. Remove it."
+        ))),
+    }
+}
+
 async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
+    refuse_ignored(&environment)?;
     telemetry::init(&environment, Format::Text, "info")?;
     let listener = listen(arguments.port).await?;
     let port = listener

@@ -127,6 +127,14 @@ fn bad_arguments_and_variables_are_refused_by_name() {
         &[("MILLRACE_COLOUR", "red")],
     );
     assert!(said.contains("MILLRACE_COLOUR"), "{said}");
+    let said = refusal(
+        &["--port", "0", "--data-dir", &data_dir],
+        &[("MILLRACE_JWKS", "https://identity.example/jwks.json")],
+    );
+    assert!(
+        said.contains("The variable MILLRACE_JWKS is for deployed functions"),
+        "{said}"
+    );
     let help = run("millrace", &["--help"], &[]).expect_success();
     for option in ["--port", "--data-dir", "PORT", "DATA_DIR"] {
         assert!(help.stdout.contains(option), "{}", help.stdout);
