@@ -3,10 +3,10 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::{Call, Path, Reply};
 use platform::records::interactions::InteractionUse;
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +20,9 @@ pub struct PromptInteractions {
     pub prompt: String,
     /// Interactions of which at least one version uses the template.
     pub interactions: Vec<InteractionUse>,
+    /// True where the template is deleted: the interactions go on with the version that they used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
 }
 
 pub fn route() -> ApiMethodRouter<App> {
@@ -33,7 +36,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("List the interactions that use a prompt template")
         .description(
             "Answers which interactions use a template, and which of their versions: look here before a template is changed or \
-             deleted. The operator loads interactions; the API does not write them.",
+             deleted. A deleted template is answered while interactions use its versions. The operator loads interactions; the API does \
+             not write them.",
         )
         .response::<200, axum::Json<PromptInteractions>>()
 }
@@ -44,7 +48,15 @@ async fn handler(
     Path(path): Path<PromptPath>,
 ) -> Result<Reply<PromptInteractions>> {
     let tenant = call.tenant()?;
-    let prompt = app.prompts.get(&tenant, &path.pt_id).await?.id;
+    let prompt = path.pt_id;
     let interactions = app.interactions.of_prompt(&tenant, &prompt).await?;
-    Ok(Reply::ok(PromptInteractions { prompt, interactions }))
+    let in_use = app.prompts.in_use(&tenant, &prompt, None).await?;
+    if in_use.is_deleted && interactions.is_empty() {
+        return Err(Error::not_found("prompt template", &prompt));
+    }
+    Ok(Reply::ok(PromptInteractions {
+        prompt,
+        interactions,
+        deleted: in_use.is_deleted,
+    }))
 }

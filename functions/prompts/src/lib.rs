@@ -9,6 +9,7 @@ mod prompt_facets;
 mod prompt_fork;
 mod prompt_get;
 mod prompt_list;
+mod prompt_publish;
 mod prompt_render;
 mod prompt_update;
 mod search;
@@ -64,6 +65,7 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
         .api_route("/prompts/{pt_id}/fork", prompt_fork::route(p))
         .api_route("/prompts/{pt_id}/forks", fork_list::route())
         .api_route("/prompts/{pt_id}/interactions", interaction_list::route())
+        .api_route("/prompts/{pt_id}/publish", prompt_publish::route(p))
         .api_route("/prompts/{pt_id}/versions", version_list::route())
         .api_route("/prompts/{pt_id}/versions/{version}", version_get::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))

@@ -58,6 +58,13 @@ pub struct PromptTemplate {
     pub created_at: UtcTime,
     /// Time at which this version was made.
     pub updated_at: UtcTime,
+    /// What the author says about this version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Number of the version that interactions use; left out while none is published, and in an earlier
+    /// version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_version: Option<u64>,
 }
 
 impl PromptTemplate {
@@ -80,6 +87,8 @@ impl PromptTemplate {
             updated_by: record.updated_by,
             created_at: record.created_at,
             updated_at: record.updated_at,
+            message: record.message,
+            published_version: record.published_version.filter(|number| *number > 0),
         }
     }
 }
@@ -147,6 +156,11 @@ pub struct PromptVersionItem {
     pub created_at: UtcTime,
     /// Time at which this version was made.
     pub updated_at: UtcTime,
+    /// Principal that made this version, such as `user:<user_id>`.
+    pub updated_by: String,
+    /// What the author says about this version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl PromptVersionItem {
@@ -160,6 +174,8 @@ impl PromptVersionItem {
             latest,
             created_at: record.created_at,
             updated_at: record.updated_at,
+            updated_by: record.updated_by,
+            message: record.message,
         }
     }
 }

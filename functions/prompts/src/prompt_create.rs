@@ -49,6 +49,9 @@ pub struct CreatePrompt {
     /// Labels to search by; at most 50, of 1 to 200 characters each.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// What the author says about this version, for its list; at most 10,000 characters.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
+    pub message: Option<String>,
 }
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
@@ -93,9 +96,12 @@ async fn handler(
         updated_by: author,
         created_at: call.now,
         updated_at: call.now,
+        message: body.message,
+        published_version: Some(0),
     };
     check_name("name", &prompt.name)?;
     check_description("description", prompt.description.as_deref())?;
+    check_description("message", prompt.message.as_deref())?;
     validate::check(&prompt)?;
     Checker::new(&app.sandbox, tenant.account())
         .check(&prompt)

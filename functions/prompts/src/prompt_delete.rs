@@ -1,5 +1,5 @@
 //! `DELETE /prompts/{pt_id}`: removes a template from every read. Its versions, and the `parent` of its
-//! forks, stay.
+//! forks, stay: interactions go on with the version that they used.
 
 use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
@@ -10,6 +10,7 @@ use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, audited, if_match};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
+use platform::records::interactions::InteractionUse;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Platform, Result};
 use schemars::JsonSchema;
@@ -23,6 +24,9 @@ use crate::model::{PromptPath, etag};
 pub struct DeletedPrompt {
     /// The template's id.
     pub id: String,
+    /// What the caller should know: which interactions still use a version of the template.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
@@ -35,8 +39,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("prompts")
         .summary("Delete a prompt template")
         .description(
-            "Removes a template from every read and list. Its forks stay, with the id in their `parent`. There is no way to \
-             restore it.\n\nSide effects: an audit record of the action `delete`.",
+            "Removes a template from every read and list. Its forks stay, with the id in their `parent`, and interactions go on \
+             with the version that they used; `warnings` names them. There is no way to restore it.\n\nSide effects: an audit record of the action `delete`.",
         )
         .response::<200, axum::Json<DeletedPrompt>>()
         .with(conditional_write)
@@ -59,7 +63,11 @@ async fn handler(
             version = Some(current.version);
         }
         match app.prompts.remove(&tenant, &id, version).await? {
-            Written::Done => return Ok(Reply::ok(DeletedPrompt { id })),
+            Written::Done => {
+                let uses = app.interactions.of_prompt(&tenant, &id).await?;
+                let warnings = uses.iter().map(still_used).collect();
+                return Ok(Reply::ok(DeletedPrompt { id, warnings }));
+            }
             Written::Refused { .. } if version.is_none() => {
                 return Err(Error::not_found("prompt template", &id));
             }
@@ -68,4 +76,11 @@ async fn handler(
         }
         races.lost().await?;
     }
+}
+
+fn still_used(usage: &InteractionUse) -> String {
+    format!(
+        "The interaction '{}' ({}) still uses a version of this template. Load a version of the interaction that uses another one.",
+        usage.name, usage.id
+    )
 }

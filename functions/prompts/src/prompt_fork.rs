@@ -70,6 +70,8 @@ async fn handler(
         updated_by: author,
         created_at: call.now,
         updated_at: call.now,
+        message: None,
+        published_version: Some(0),
         ..original
     };
     app.prompts.insert_fork(&tenant, &target, &fork).await?;

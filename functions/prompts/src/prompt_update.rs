@@ -54,6 +54,9 @@ pub struct UpdatePrompt {
     pub input_schema: Option<Option<Value>>,
     /// All labels from now on; at most 50, of 1 to 200 characters each.
     pub tags: Option<Vec<String>>,
+    /// What the author says about this version, for its list; at most 10,000 characters.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
+    pub message: Option<String>,
 }
 
 impl UpdatePrompt {
@@ -66,6 +69,7 @@ impl UpdatePrompt {
         strict::set(&mut prompt.test_data, &self.test_data);
         strict::set(&mut prompt.input_schema, &self.input_schema);
         strict::set(&mut prompt.tags, &self.tags);
+        prompt.message.clone_from(&self.message);
         prompt
     }
 }
@@ -81,7 +85,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Update a prompt template")
         .description(
             "Makes a new version of a template, as draft, with the given fields changed; every call makes one, also with an empty \
-             body. Without `if-match` the last writer wins, and no version is lost.\n\n\
+             body. Interactions go on with the published version. Without `if-match` the last writer wins, and no version is lost.\n\n\
              Side effects: a version, and an audit record of the action `update`.",
         )
         .response::<200, axum::Json<PromptTemplate>>()
@@ -104,6 +108,7 @@ async fn handler(
         .map_or(Ok(()), |name| check_name("name", name))?;
     let description = body.description.as_ref().and_then(Option::as_deref);
     check_description("description", description)?;
+    check_description("message", body.message.as_deref())?;
     let prompt = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
     let tag = etag(&prompt);
     Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)).etag(&tag))

@@ -43,9 +43,11 @@ async fn handler(
     Path(path): Path<VersionPath>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
-    let prompt = app
+    let mut prompt = app
         .prompts
         .version(&tenant, &path.pt_id, Some(path.version))
         .await?;
+    // A version is answered as it was written; what is published is a property of the template.
+    prompt.published_version = None;
     Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)))
 }

@@ -82,6 +82,8 @@ fn prompt(version: u64, content: &str) -> PromptRecord {
         updated_by: "user:a".to_owned(),
         created_at: now,
         updated_at: now,
+        message: None,
+        published_version: Some(0),
     }
 }
 
@@ -152,9 +154,71 @@ async fn a_pinned_version_stays_and_a_deleted_template_is_named() {
     let prompts = Prompts::new(world.table.clone());
     let removed = prompts.remove(&world.tenant, "p-1", None).await;
     assert_eq!(removed.unwrap(), Written::Done);
-    let (kind, message) = world.refusal("int-1").await;
+    let both = vec![Message::user("first Ada"), Message::user("second Ada")];
+    assert_eq!(world.texts("int-1").await, Ok(both));
+    let (kind, message) = world.refusal("int-2").await;
     assert_eq!(kind, ErrorKind::NotFound);
-    assert!(message.contains("does not exist or is deleted"), "{message}");
+    assert!(message.contains("which does not exist"), "{message}");
+}
+
+#[tokio::test]
+async fn draft_is_not_used_while_a_version_is_published() {
+    let world = World::new().await;
+    world.load(interaction("int-1", "a", json!(["p-1"]))).await;
+    let prompts = Prompts::new(world.table.clone());
+    let first = Ok(vec![Message::user("first Ada")]);
+    let second = Ok(vec![Message::user("second Ada")]);
+    assert_eq!(world.texts("int-1").await, second);
+    let publish =
+        async |version| prompts.publish(&world.tenant, "p-1", version, Clock::System.now()).await.unwrap();
+    assert_eq!(publish(Some(1)).await.version, 1);
+    assert_eq!(world.texts("int-1").await, first);
+    let head = prompts.get(&world.tenant, "p-1").await.unwrap();
+    assert_eq!((head.version, head.status), (2, PromptStatus::Draft));
+    let third = PromptRecord {
+        version: 3,
+        content: "third {{name}}".to_owned(),
+        ..head
+    };
+    assert_eq!(prompts.save(&world.tenant, &third).await.unwrap(), Written::Done);
+    assert_eq!(world.texts("int-1").await, first);
+    // One version is published at a time.
+    publish(Some(2)).await;
+    assert_eq!(world.texts("int-1").await, second);
+    let first_version = prompts.version(&world.tenant, "p-1", Some(1)).await.unwrap();
+    assert_eq!(first_version.status, PromptStatus::Draft);
+    prompts.remove(&world.tenant, "p-1", None).await.unwrap();
+    assert_eq!(world.texts("int-1").await, second);
+}
+
+/// An older release kept what is published in the statuses of the versions alone, and could publish several.
+#[tokio::test]
+async fn publications_of_an_older_release_count_newest_first() {
+    let world = World::new().await;
+    world.load(interaction("int-1", "a", json!(["p-1"]))).await;
+    let prompts = Prompts::new(world.table.clone());
+    for (version, status) in [
+        (1, PromptStatus::Published),
+        (2, PromptStatus::Published),
+        (3, PromptStatus::Draft),
+    ] {
+        let mut old = prompt(version, &format!("{version} {{{{name}}}}"));
+        old.status = status;
+        old.published_version = None;
+        let head = Key::new("acme#demo#prompts", "p-1");
+        let kept = Key::new("acme#demo#prompt#p-1", format!("version#{version:010}"));
+        let transaction = world.table.transaction().replace(&head, &old).unwrap();
+        let written = transaction.replace(&kept, &old).unwrap().commit().await;
+        assert_eq!(written.unwrap(), Written::Done);
+    }
+    assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("2 Ada")]));
+    let now = Clock::System.now();
+    prompts.publish(&world.tenant, "p-1", Some(3), now).await.unwrap();
+    assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("3 Ada")]));
+    for version in [1, 2] {
+        let withdrawn = prompts.version(&world.tenant, "p-1", Some(version)).await;
+        assert_eq!(withdrawn.unwrap().status, PromptStatus::Draft, "{version}");
+    }
 }
 
 #[tokio::test]

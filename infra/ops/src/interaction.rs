@@ -1,14 +1,17 @@
 //! `ops interaction`: manages interactions: prompts, a model and an output schema, for semantic conditions
 //! and agents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use models::OutputSchema;
 use platform::http::json;
 use platform::records::audit::AuditAction;
-use platform::records::interactions::{Interaction, Interactions};
-use platform::{Error, Result};
+use platform::records::interactions::{Interaction, Interactions, PromptUse};
+use platform::records::prompts::{PromptStatus, Prompts};
+use platform::{Error, ErrorKind, Result, Tenant};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::output::Output;
 use crate::target::Target;
@@ -21,20 +24,77 @@ pub enum InteractionCommand {
     /// The file is an array of { "id": text, "name": text, "description"?: text, "versions": [version, …] },
     /// and a version is { "version": number, "prompts": [ id or { "id", "version"?, "role"? } ],
     /// "description"?, "model"?, "output_schema"?, "max_output_tokens"?, "temperature"?, "tools"?: [name, …],
-    /// "allowed_hosts"?: [host, …], "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }. The version
-    /// with the highest number is used. Prompts are sent in their order; one without a version is the latest.
+    /// "on_token_limit"?: "mark" | "continue" | "fail", "allowed_hosts"?: [host, …],
+    /// "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }. The version with the highest number is used.
+    /// Prompts are sent in their order; one without a version is the published one, or the newest while none
+    /// is published.
     Load {
         /// The file.
         file: PathBuf,
     },
+    /// Lists the interactions, with the prompt templates that their used version sends.
+    List,
+}
+
+/// A template of an interaction, and the version of it that is sent.
+#[derive(Serialize)]
+struct SentPrompt {
+    id: String,
+    /// None where the template, or its pinned version, does not exist.
+    version: Option<u64>,
+    /// `pinned`, `published`, `draft`, `deleted` or `missing`.
+    state: &'static str,
+}
+
+impl SentPrompt {
+    async fn find(prompts: &Prompts, tenant: &Tenant, used: &PromptUse) -> Result<Self> {
+        let (version, state) = match prompts.in_use(tenant, &used.id, used.version).await {
+            Ok(in_use) => {
+                let state = match (in_use.is_deleted, used.version, in_use.prompt.status) {
+                    (true, ..) => "deleted",
+                    (false, Some(_), _) => "pinned",
+                    (false, None, PromptStatus::Published) => "published",
+                    (false, None, PromptStatus::Draft) => "draft",
+                };
+                (Some(in_use.prompt.version), state)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => (None, "missing"),
+            Err(error) => return Err(error),
+        };
+        let id = used.id.clone();
+        Ok(Self { id, version, state })
+    }
+
+    /// Returns what an author of the interaction should know.
+    fn warning(&self, interaction: &str) -> Option<String> {
+        let (id, version) = (&self.id, self.version.unwrap_or_default());
+        let what = match self.state {
+            "draft" => format!(
+                "uses version {version} of the prompt template '{id}', a draft, because no version is published: each change of the \
+                 template is live at once. Publish a version, or name one"
+            ),
+            "deleted" => format!(
+                "uses version {version} of the prompt template '{id}', which is deleted. Load a version that uses another one"
+            ),
+            "missing" => format!("uses the prompt template '{id}', which does not exist. Create it, or name another one"),
+            _ => return None,
+        };
+        Some(format!("The interaction '{interaction}' {what}."))
+    }
 }
 
 pub async fn run(command: InteractionCommand, target: &Target, output: Output) -> Result<()> {
-    let InteractionCommand::Load { file } = command;
-    let bytes = std::fs::read(&file)
+    let interactions = Interactions::new(target.records.clone());
+    match command {
+        InteractionCommand::Load { file } => load(&interactions, &file, target, output).await,
+        InteractionCommand::List => list(&interactions, target, output).await,
+    }
+}
+
+async fn load(interactions: &Interactions, file: &Path, target: &Target, output: Output) -> Result<()> {
+    let bytes = std::fs::read(file)
         .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
     let loaded: Vec<Interaction> = json::parse(&bytes)?;
-    let interactions = Interactions::new(target.records.clone());
     for interaction in &loaded {
         check_schemas(interaction)?;
     }
@@ -44,8 +104,58 @@ pub async fn run(command: InteractionCommand, target: &Target, output: Output) -
             .audit(AuditAction::Update, "interaction", &interaction.id)
             .await?;
     }
-    let lines = format!("{} interactions are loaded.", loaded.len());
-    output.print(&serde_json::json!({ "loaded": loaded.len() }), &lines)
+    let mut warnings = Vec::new();
+    for interaction in &loaded {
+        let sent = sent(interaction, target).await?;
+        warnings.extend(sent.iter().filter_map(|prompt| prompt.warning(&interaction.id)));
+    }
+    let mut lines = vec![format!("{} interactions are loaded.", loaded.len())];
+    lines.extend(warnings.iter().cloned());
+    output.print(
+        &json!({ "loaded": loaded.len(), "warnings": warnings }),
+        &lines.join("\n"),
+    )
+}
+
+async fn list(interactions: &Interactions, target: &Target, output: Output) -> Result<()> {
+    let (mut lines, mut listed) = (Vec::new(), Vec::new());
+    for interaction in interactions.list(&target.tenant).await? {
+        let sent = sent(&interaction, target).await?;
+        let version = interaction.latest().map(|version| version.version);
+        let name = &interaction.name;
+        lines.push(match version {
+            Some(version) => format!("{}: version {version} of '{name}'", interaction.id),
+            None => format!("{}: '{name}', without a version", interaction.id),
+        });
+        for prompt in &sent {
+            let version = prompt
+                .version
+                .map_or(String::new(), |version| format!(" version {version}"));
+            lines.push(format!("  {}{version}, {}", prompt.id, prompt.state));
+        }
+        let warnings: Vec<_> = sent
+            .iter()
+            .filter_map(|prompt| prompt.warning(&interaction.id))
+            .collect();
+        lines.extend(warnings.iter().cloned());
+        listed.push(json!({
+            "id": interaction.id, "name": name, "version": version, "prompts": sent, "warnings": warnings,
+        }));
+    }
+    if lines.is_empty() {
+        lines.push("There are no interactions.".to_owned());
+    }
+    output.print(&listed, &lines.join("\n"))
+}
+
+/// Returns the templates that the used version of an interaction sends.
+async fn sent(interaction: &Interaction, target: &Target) -> Result<Vec<SentPrompt>> {
+    let prompts = Prompts::new(target.records.clone());
+    let mut sent = Vec::new();
+    for used in interaction.latest().iter().flat_map(|version| &version.prompts) {
+        sent.push(SentPrompt::find(&prompts, &target.tenant, used).await?);
+    }
+    Ok(sent)
 }
 
 /// Refuses an output schema that no model supports.
@@ -57,6 +167,7 @@ fn check_schemas(interaction: &Interaction) -> Result<()> {
         let output = OutputSchema {
             name: "output".to_owned(),
             schema: schema.clone(),
+            accepted: None,
         };
         output.check().map_err(|refusal| {
             let place = format!(

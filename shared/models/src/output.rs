@@ -35,7 +35,8 @@ impl Schema {
             .size_limit(MAX_PATTERN_BYTES)
             .dfa_size_limit(MAX_PATTERN_BYTES);
         let options = jsonschema::options().with_pattern_options(linear);
-        let validator = options.build(&output.schema).map_err(|error| {
+        let accepted = output.accepted.as_ref().unwrap_or(&output.schema);
+        let validator = options.build(accepted).map_err(|error| {
             refused("is not a valid JSON Schema without references to elsewhere")
                 .with_detail(&error.masked().to_string())
         })?;
@@ -112,6 +113,7 @@ mod tests {
         Schema::compile(&OutputSchema {
             name: "verdict".to_owned(),
             schema,
+            accepted: None,
         })
     }
 

@@ -100,6 +100,10 @@ pub struct OutputSchema {
     pub name: String,
     /// JSON Schema with `"type": "object"` at its root, which both wire formats require.
     pub schema: Value,
+    /// Schema that an answer must satisfy, where it is less strict than what the model is asked for. Default:
+    /// the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Value>,
 }
 
 impl OutputSchema {
@@ -276,6 +280,7 @@ mod tests {
                     request.output = Some(OutputSchema {
                         name: "a".to_owned(),
                         schema: json!({}),
+                        accepted: None,
                     });
                 }),
                 "one name",

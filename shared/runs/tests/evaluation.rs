@@ -72,7 +72,7 @@ fn without_a_verdict_the_rule_counts() {
 }
 
 #[test]
-fn a_model_that_is_away_is_asked_three_times() {
+fn model_that_is_away_is_asked_again_for_most_of_an_hour_before_the_rule_counts() {
     for condition in CONDITIONS {
         let away = |_: Value| Err(Failure::new("ModelUnavailable", "Later."));
         let outcome = evaluation(condition)
@@ -80,9 +80,15 @@ fn a_model_that_is_away_is_asked_three_times() {
             .run()
             .unwrap();
         assert_eq!(is_delivered(&outcome), condition != ("enforce", "fail_closed"));
+        let history = &outcome.runs[0].history;
+        let [first, .., last] = history.as_slice() else {
+            panic!("the history is short");
+        };
+        let waited = last.time.millis_since(first.time) / 60_000;
+        assert!((40..60).contains(&waited), "{waited} minutes");
         let times = AtomicU32::new(0);
         let back = move |_: Value| match times.fetch_add(1, Ordering::SeqCst) {
-            2 => Ok(json!({ "verdict": { "matched": true, "rationale": "" } })),
+            6 => Ok(json!({ "verdict": { "matched": true } })),
             _ => Err(Failure::new("ModelUnavailable", "Later.")),
         };
         let outcome = evaluation(condition)

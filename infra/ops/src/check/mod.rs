@@ -31,7 +31,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     // Read the deliveries before the runs: a delivery that has ended by then has an ended run.
     let of_events = everything(&target.events).await?;
     let of_runs = everything(&target.runs).await?;
-    let mut findings = Vec::new();
+    let (mut findings, mut notices) = (Vec::new(), Vec::new());
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
     keys_begin_with_their_tenant(&of_runs, &mut findings);
@@ -41,6 +41,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     imports::unfinished_ones_have_jobs(&records, &mut findings);
     processes::texts_are_there(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
+    prompts::interactions_use_present_ones(&records, &mut notices);
     secrets::secrets_are_bound(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs =
@@ -53,7 +54,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let of_both = of_events.iter().chain(&audit);
     logs::files_agree_with_their_heads(of_both, &logs, &target.objects, now, &mut findings).await?;
     let audit_records = audit.iter().filter(|(key, _)| key.pk.ends_with("#audit")).count();
-    let lines = if findings.is_empty() {
+    let mut lines = if findings.is_empty() {
         format!(
             "{} records, {audit_records} audit records, {runs} workflow runs and {events} events hold every invariant.",
             records.len()
@@ -61,8 +62,12 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     } else {
         findings.join("\n")
     };
+    for notice in &notices {
+        lines.push('\n');
+        lines.push_str(notice);
+    }
     output.print(
-        &json!({ "records": records.len(), "audit_records": audit_records, "runs": runs, "events": events, "findings": findings }),
+        &json!({ "records": records.len(), "audit_records": audit_records, "runs": runs, "events": events, "findings": findings, "notices": notices }),
         &lines,
     )?;
     Ok(if findings.is_empty() {

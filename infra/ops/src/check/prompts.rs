@@ -1,4 +1,5 @@
-//! Checks prompt templates: a head is the last of its versions, and these are 1, 2, 3, … without a gap.
+//! Checks prompt templates: a head is the last of its versions, these are 1, 2, 3, … without a gap, and
+//! interactions use templates that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,5 +43,40 @@ pub fn versions_are_dense(records: &[(Key, Value)], findings: &mut Vec<String>) 
         if template.head.is_some_and(|head| head != count) {
             findings.push(format!("The prompt template {id} is not at its last version."));
         }
+    }
+}
+
+/// Adds a notice for each interaction that uses a deleted or missing template. A deleted one is still sent, so
+/// that this is no broken invariant.
+pub fn interactions_use_present_ones(records: &[(Key, Value)], notices: &mut Vec<String>) {
+    let (mut present, mut kept, mut uses) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for (key, record) in records {
+        let parts: Vec<_> = key.pk.splitn(4, '#').collect();
+        match parts.as_slice() {
+            [account, project, "prompts"] => {
+                present.insert((*account, *project, key.sk.as_str()));
+            }
+            [account, project, "prompt", id] => {
+                kept.insert((*account, *project, *id));
+            }
+            [account, project, "prompt-interactions"] => {
+                let field = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
+                uses.push(((*account, *project, field("prompt_id")), field("id")));
+            }
+            _ => {}
+        }
+    }
+    for (prompt, interaction) in uses {
+        if present.contains(&prompt) {
+            continue;
+        }
+        let (account, project, id) = prompt;
+        let what = match kept.contains(&prompt) {
+            true => "is deleted; the interaction goes on with the version that it used",
+            false => "does not exist",
+        };
+        notices.push(format!(
+            "The interaction {account}#{project}#{interaction} uses the prompt template {id}, which {what}."
+        ));
     }
 }

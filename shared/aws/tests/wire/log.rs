@@ -61,6 +61,7 @@ async fn nothing_that_was_said_is_logged() {
         output: Some(OutputSchema {
             name: "verdict".to_owned(),
             schema: json!({ "type": "object", "required": ["hunter2"] }),
+            accepted: None,
         }),
         ..prompt("hunter2-prompt")
     };

@@ -21,6 +21,7 @@ fn question() -> Request {
         output: Some(OutputSchema {
             name: "verdict".to_owned(),
             schema: schema(),
+            accepted: None,
         }),
         ..prompt("Is it so?")
     }

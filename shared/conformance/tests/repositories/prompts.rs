@@ -28,6 +28,8 @@ fn prompt(id: &str) -> PromptRecord {
         updated_by: "user:ada".to_owned(),
         created_at: UtcTime::EPOCH,
         updated_at: UtcTime::EPOCH,
+        message: None,
+        published_version: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Interaction, InteractionVersion, McpServer, PromptUse};
+pub use definition::{Interaction, InteractionVersion, McpServer, PromptUse, TokenLimit};
 pub(crate) use definition::{is_host, is_tool_name};
 
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl InteractionRecord {
     fn into_interaction(self) -> Interaction {
         let version = |kept: KeptVersion| InteractionVersion {
             version: kept.version,
-            prompts: kept.prompts.into_iter().map(PromptUse::latest).collect(),
+            prompts: kept.prompts.into_iter().map(PromptUse::published).collect(),
             ..InteractionVersion::default()
         };
         self.definition.unwrap_or_else(|| Interaction {
@@ -133,6 +133,13 @@ impl Interactions {
             found.extend(interaction.filter(|interaction| interaction.name == name));
         }
         Ok(found)
+    }
+
+    /// Lists the interactions of a project, by id.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Interaction>> {
+        let query = Query::partition(keys::interactions(tenant));
+        let records: Vec<InteractionRecord> = self.table.all(&query).await?;
+        Ok(records.into_iter().map(InteractionRecord::into_interaction).collect())
     }
 
     /// Returns the interactions of all templates of a project, by template id.

@@ -2,7 +2,10 @@
 //!
 //! The head of a template is its whole current version, so one read is enough. All versions are stored beside
 //! it. An update writes both in one transaction that requires the head that was read, so version numbers have
-//! no gaps and concurrent writers lose no content.
+//! no gaps and concurrent writers lose no content. The record of the current version is always equal to the
+//! head, so that a deleted template still says which of its versions is published.
+
+mod published;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +14,9 @@ use serde_json::Value;
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
-use crate::retry::{Races, RetryPolicy};
 use crate::tenant::Tenant;
+
+pub use published::PromptInUse;
 
 /// Label of the step that checks the parent of a fork.
 const PARENT: &str = "parent";
@@ -35,7 +39,7 @@ pub enum ContentType {
 pub enum PromptStatus {
     /// Created by a caller; every update creates a draft.
     Draft,
-    /// Published by the operator.
+    /// The version that interactions use; a template has at most one.
     Published,
 }
 
@@ -73,6 +77,13 @@ pub struct PromptRecord {
     pub created_at: UtcTime,
     /// Time at which this version was created or published.
     pub updated_at: UtcTime,
+    /// What the author says about this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// In the current version: number of the published version; 0 where none is. None in a record of an older
+    /// release, where only the statuses of the versions say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_version: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -220,42 +231,6 @@ impl Prompts {
             )?
             .commit()
             .await
-    }
-
-    /// Publishes the current or an older version; 404 for a missing one.
-    pub async fn publish(
-        &self,
-        tenant: &Tenant,
-        id: &str,
-        version: Option<u64>,
-        now: UtcTime,
-    ) -> Result<PromptRecord> {
-        let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
-        loop {
-            let head = self.get(tenant, id).await?;
-            let number = version.unwrap_or(head.version);
-            let key = keys::prompt_version(tenant, id, number);
-            let found: Option<PromptRecord> = self.table.find(&key).await?;
-            let mut published =
-                found.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))?;
-            published.status = PromptStatus::Published;
-            published.updated_at = now;
-            let head_is_unchanged = Condition::NumberIs("version", head.version);
-            let transaction = self
-                .table
-                .transaction()
-                .put(&key, &published, Condition::Present)?;
-            let head_key = keys::prompt(tenant, id);
-            let transaction = if number == head.version {
-                transaction.put(&head_key, &published, head_is_unchanged)?
-            } else {
-                transaction.check(&head_key, head_is_unchanged)?
-            };
-            if transaction.commit().await? == Written::Done {
-                return Ok(published);
-            }
-            races.lost().await?;
-        }
     }
 
     /// Hides a template from every read; its versions stay. `version` is the required current version, if the

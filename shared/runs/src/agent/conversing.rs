@@ -10,6 +10,7 @@ use workflow::{Context, Failure, RetryPolicy};
 
 use super::calling::Called;
 use super::conversation::{Conversation, MAX_MESSAGE_BYTES};
+use super::cut_off::Answered;
 use super::definition::Agent;
 use super::input::{Carried, ConversationInput, Progress};
 use super::model_turn::{ATTEMPT, HEARTBEAT, MODEL_TURN, Turn, Turned, retries};
@@ -125,6 +126,11 @@ impl Conversing {
             }
             let turned = self.turn().await?;
             let text = self.said(&turned)?;
+            let is_cut = turned.stop == StopReason::MaxTokens;
+            if is_cut {
+                self.warn_of_cut()?;
+            }
+            let part: String = turned.content.iter().filter_map(Content::text).collect();
             let calls: Vec<ToolCall> = turned
                 .content
                 .into_iter()
@@ -134,9 +140,15 @@ impl Conversing {
                 })
                 .collect();
             let ended = match (calls.is_empty(), text) {
-                (false, text) => self.call_tools(calls, &text).await?,
+                (false, text) => {
+                    self.forget_unfinished();
+                    self.call_tools(calls, &text).await?
+                }
                 (true, text) if text.is_empty() => None,
-                (true, text) => self.answered(&text).await?,
+                (true, _) => match self.joined(&part, is_cut) {
+                    Some(answer) => self.answered(&answer).await?,
+                    None => None,
+                },
             };
             if let Some(result) = ended {
                 return Ok(result);
@@ -259,8 +271,10 @@ impl Conversing {
 
     /// Handles an answer without a tool call: waits for the user where the run is interactive, else ends the
     /// run.
-    async fn answered(&mut self, text: &str) -> Result<Option<Value>, Failure> {
-        let details = json!({ "turn": self.shown().progress.turns });
+    async fn answered(&mut self, answer: &Answered) -> Result<Option<Value>, Failure> {
+        let text = answer.text.as_str();
+        let mut details = json!({ "turn": self.shown().progress.turns });
+        mark(&mut details, answer);
         let shown = shortened(
             text.to_owned(),
             MAX_UPDATE_BYTES,
@@ -276,7 +290,9 @@ impl Conversing {
             return Ok(None);
         }
         if self.agent.output_schema.is_none() {
-            return Ok(Some(json!({ "message": text })));
+            let mut result = json!({ "message": text });
+            mark(&mut result, answer);
+            return Ok(Some(result));
         }
         // Some models write the result instead of calling 'finish'.
         let result = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
@@ -287,7 +303,10 @@ impl Conversing {
             arguments,
         };
         match self.finish(&call, "").await? {
-            Called::Finished(result) => Ok(Some(result)),
+            Called::Finished(mut result) => {
+                mark(&mut result, answer);
+                Ok(Some(result))
+            }
             Called::Result(refused) => {
                 self.push(Message::user(refused.text));
                 Ok(None)
@@ -308,6 +327,13 @@ impl Conversing {
             ..self.input.clone()
         };
         self.context.continue_as_new(&input)
+    }
+}
+
+/// Marks what is made of an answer that is not whole.
+fn mark(shown: &mut Value, answer: &Answered) {
+    if answer.is_cut {
+        shown["truncated"] = true.into();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use models::Message;
 use platform::queue::BoxFuture;
-use platform::records::interactions::McpServer;
+use platform::records::interactions::{McpServer, TokenLimit};
 use platform::{Result, Tenant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,6 +33,9 @@ pub struct Agent {
     /// Maximum number of output tokens of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    /// What becomes of an answer that has more.
+    #[serde(skip_serializing_if = "TokenLimit::is_default")]
+    pub on_token_limit: TokenLimit,
     /// 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
@@ -83,6 +86,7 @@ impl Agents for InteractionResolver {
                 opening: rendered.messages,
                 model: resolved.model,
                 max_output_tokens: resolved.max_output_tokens,
+                on_token_limit: resolved.on_token_limit,
                 temperature: resolved.temperature,
                 output_schema: resolved.output_schema,
                 tools: resolved.tools,

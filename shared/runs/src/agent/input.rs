@@ -69,6 +69,12 @@ pub(super) struct Progress {
     /// How often the last call was repeated in a row.
     pub repeats: u32,
     pub last_tool: Option<String>,
+    /// Beginning of the answer that the model is continuing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unfinished: String,
+    /// How often the model was asked to continue it.
+    #[serde(default)]
+    pub continuations: u32,
 }
 
 impl ConversationInput {

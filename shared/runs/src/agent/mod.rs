@@ -12,6 +12,7 @@ mod arguments;
 mod calling;
 mod conversation;
 mod conversing;
+mod cut_off;
 mod definition;
 mod input;
 mod model_turn;

@@ -21,7 +21,7 @@ pub(super) const ATTEMPT: Duration = Duration::from_secs(180);
 /// Longest pause between heartbeats; a longer one means that the worker died.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(30);
 /// Maximum size of a message of the model, as JSON.
-const MAX_ANSWER_BYTES: usize = 300_000;
+pub(super) const MAX_ANSWER_BYTES: usize = 300_000;
 
 /// Retries after 2, 4, 8, 16 and 32 seconds. Before that, the model's client retries by itself.
 pub(super) fn retries() -> RetryPolicy {

@@ -29,9 +29,12 @@ pub const EVALUATE: &str = "evaluate_condition";
 pub const NOT_MATCHED: &str = "semantic_condition";
 /// Time limit of one attempt.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
-/// Number of attempts; in each, the model's client retries by itself.
-const ATTEMPTS: u32 = 3;
-const FIRST_PAUSE_MS: u64 = 2_000;
+/// Number of attempts; in each, the model's client retries by itself. The pauses between them are 5 s, 20 s,
+/// 80 s and about 5, 20 and 20 minutes: with the attempts, less than an hour.
+const ATTEMPTS: u32 = 7;
+const FIRST_PAUSE_MS: u64 = 5_000;
+const PAUSE_FACTOR: f64 = 4.0;
+const LONGEST_PAUSE_MS: u64 = 20 * 60 * 1_000;
 
 /// Adds the type to a registry, without its activity.
 pub fn add(registry: Registry) -> Registry {
@@ -86,7 +89,8 @@ pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<P
 pub enum Outcome {
     Verdict {
         matched: bool,
-        rationale: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rationale: Option<String>,
     },
     /// The model gave no verdict, for this reason, and a retry would not help.
     NoVerdict(String),
@@ -101,6 +105,8 @@ pub async fn run(context: Context, input: EvaluationInput) -> Result<Value, Fail
         .start_to_close(ATTEMPT_LIMIT)
         .retry(RetryPolicy {
             initial_interval_ms: FIRST_PAUSE_MS,
+            backoff_coefficient: PAUSE_FACTOR,
+            maximum_interval_ms: LONGEST_PAUSE_MS,
             ..RetryPolicy::attempts(ATTEMPTS)
         });
     let outcome = match asked.await {
@@ -110,7 +116,7 @@ pub async fn run(context: Context, input: EvaluationInput) -> Result<Value, Fail
     };
     let condition = &question.condition;
     let (matched, rationale, error) = match outcome {
-        Outcome::Verdict { matched, rationale } => (Some(matched), Some(rationale), None),
+        Outcome::Verdict { matched, rationale } => (Some(matched), rationale, None),
         Outcome::NoVerdict(why) => (None, None, Some(why)),
         Outcome::Unwanted(why) => return Err(cancelled(&context, why, None)),
     };

@@ -19,7 +19,8 @@ pub(super) const MAX_EXCERPT_BYTES: usize = 16 * 1_024;
 /// Maximum length of a rationale.
 const MAX_RATIONALE_CHARACTERS: usize = 2_000;
 
-/// Returns the output schema of a verdict.
+/// Returns the output schema of a verdict. The model is asked for all of it, but only a verdict must be
+/// there: a decision must not be lost because of how it is written.
 pub(super) fn verdict_schema() -> OutputSchema {
     OutputSchema {
         name: "verdict".to_owned(),
@@ -32,16 +33,33 @@ pub(super) fn verdict_schema() -> OutputSchema {
             "required": ["matched", "rationale"],
             "additionalProperties": false,
         }),
+        accepted: Some(json!({
+            "type": "object",
+            "properties": {
+                "matched": {
+                    "anyOf": [
+                        { "type": "boolean" },
+                        { "type": "string", "pattern": "^\\s*([Tt]rue|TRUE|[Ff]alse|FALSE)\\s*$" },
+                    ],
+                },
+            },
+            "required": ["matched"],
+        })),
     }
 }
 
-/// Reads verdict and rationale from an output; None where it does not fit the schema.
-pub(super) fn verdict(output: &Value) -> Option<(bool, String)> {
-    let matched = output.get("matched")?.as_bool()?;
-    let rationale = output.get("rationale")?.as_str()?;
+/// Reads verdict and rationale from an output; None where there is no verdict.
+pub(super) fn verdict(output: &Value) -> Option<(bool, Option<String>)> {
+    let matched = match output.get("matched")? {
+        Value::Bool(matched) => *matched,
+        Value::String(text) => text.trim().to_ascii_lowercase().parse().ok()?,
+        _ => return None,
+    };
+    let rationale = output.get("rationale").and_then(Value::as_str).map(str::trim);
+    let rationale = rationale.filter(|text| !text.is_empty());
     Some((
         matched,
-        rationale.chars().take(MAX_RATIONALE_CHARACTERS).collect(),
+        rationale.map(|text| text.chars().take(MAX_RATIONALE_CHARACTERS).collect()),
     ))
 }
 
@@ -123,4 +141,28 @@ pub(super) fn escaped(json: &str) -> String {
 pub(super) fn beginning(text: &str, most: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(most);
     (text.get(..end).unwrap_or_default(), end < text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdict_counts_however_it_is_written() {
+        for (output, read) in [
+            (
+                json!({ "matched": true, "rationale": " So. " }),
+                Some((true, Some("So.".to_owned()))),
+            ),
+            (json!({ "matched": false }), Some((false, None))),
+            (json!({ "matched": "True", "score": 0.9 }), Some((true, None))),
+            (json!({ "matched": " false ", "rationale": null }), Some((false, None))),
+            (json!({ "matched": true, "rationale": ["a"] }), Some((true, None))),
+            (json!({ "matched": "yes and no" }), None),
+            (json!({ "matched": 1 }), None),
+            (json!({ "rationale": "true" }), None),
+        ] {
+            assert_eq!(verdict(&output), read, "{output}");
+        }
+    }
 }

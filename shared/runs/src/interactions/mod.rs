@@ -107,6 +107,7 @@ impl InteractionResolver {
             model: version.model,
             output_schema: version.output_schema,
             max_output_tokens: version.max_output_tokens,
+            on_token_limit: version.on_token_limit,
             temperature: version.temperature,
             tools: version.tools,
             allowed_hosts: version.allowed_hosts,
@@ -120,8 +121,8 @@ impl InteractionResolver {
         interaction_id: &str,
         used: &PromptUse,
     ) -> Result<MessageTemplate> {
-        let prompt = match self.prompts.version(tenant, &used.id, used.version).await {
-            Ok(prompt) => prompt,
+        let prompt = match self.prompts.in_use(tenant, &used.id, used.version).await {
+            Ok(used) => used.prompt,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let what = match used.version {
                     Some(version) => format!("version {version} of the prompt template '{}'", used.id),
@@ -130,7 +131,7 @@ impl InteractionResolver {
                 return Err(Error::new(
                     ErrorKind::NotFound,
                     format!(
-                        "The interaction '{interaction_id}' uses {what}, which does not exist or is deleted. Load a version of \
+                        "The interaction '{interaction_id}' uses {what}, which does not exist. Load a version of \
                          the interaction that uses another one."
                     ),
                 ));

@@ -1,6 +1,6 @@
 //! Holds a version of an interaction with everything that it refers to.
 
-use platform::records::interactions::McpServer;
+use platform::records::interactions::{McpServer, TokenLimit};
 use platform::records::prompts::ContentType;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct Resolved {
     /// Maximum number of output tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    #[serde(default, skip_serializing_if = "TokenLimit::is_default")]
+    pub on_token_limit: TokenLimit,
     /// 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,

@@ -1,5 +1,6 @@
 //! Defines the built-in interactions.
 
+use platform::records::interactions::TokenLimit;
 use platform::records::prompts::ContentType;
 use platform::{Error, ErrorKind, Result};
 
@@ -58,6 +59,7 @@ pub(super) fn find(reference: &str) -> Result<Resolved> {
         model: None,
         output_schema: None,
         max_output_tokens: None,
+        on_token_limit: TokenLimit::default(),
         temperature: None,
         tools: None,
         allowed_hosts: Vec::new(),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use models::{ModelErrorKind, StopReason};
+use models::{Answer, ModelErrorKind, StopReason};
+use platform::records::interactions::TokenLimit;
+use runs::agent::Agent;
 use serde_json::{Value, json};
 use workflow::status::RunStatus;
 use workflow::testing::check_history;
@@ -29,6 +31,62 @@ fn an_answer_ends_the_run_and_is_its_result() {
     let state = outcome.query("__state").unwrap();
     assert_eq!(state["agent"], "Helper");
     assert_eq!(state["usage"]["input_tokens"], 10);
+}
+
+fn cut(text: &str) -> Answer {
+    Answer {
+        stop: StopReason::MaxTokens,
+        ..says(text)
+    }
+}
+
+fn with_limit(on_token_limit: TokenLimit) -> Agent {
+    Agent {
+        on_token_limit,
+        ..agent()
+    }
+}
+
+#[test]
+fn answer_cut_at_the_limit_of_tokens_is_marked() {
+    let model = Scripted::new([Ok(cut("The contract runs un"))]);
+    let outcome = conversation(&model, agent(), &input()).run().unwrap();
+    assert_eq!(outcome.status, RunStatus::Completed);
+    let marked = json!({ "message": "The contract runs un", "truncated": true });
+    assert_eq!(outcome.result, Some(marked));
+    let kinds: Vec<_> = outcome
+        .updates
+        .iter()
+        .map(|update| update.kind.as_str())
+        .collect();
+    assert_eq!(kinds, ["PROGRESS", "WARNING", "MESSAGE"]);
+}
+
+#[test]
+fn answer_cut_at_the_limit_of_tokens_is_continued_where_the_interaction_says_so() {
+    let agent = || with_limit(TokenLimit::Continue);
+    let model = Scripted::new([Ok(cut("It runs un")), Ok(cut("til the end ")), Ok(says("of May."))]);
+    let outcome = conversation(&model, agent(), &input()).run().unwrap();
+    let whole = json!({ "message": "It runs until the end of May." });
+    assert_eq!(outcome.result, Some(whole));
+    assert_eq!(model.asked().len(), 3);
+
+    let model = Scripted::new([Ok(cut("on and "))]);
+    let outcome = conversation(&model, agent(), &input()).run().unwrap();
+    let result = outcome.result.unwrap();
+    assert_eq!(result["truncated"], true);
+    assert_eq!(result["message"], "on and on and on and on and on and on and");
+    assert_eq!(model.asked().len(), 6);
+}
+
+#[test]
+fn answer_cut_at_the_limit_of_tokens_fails_where_the_interaction_says_so() {
+    let model = Scripted::new([Ok(cut("half"))]);
+    let run = conversation(&model, with_limit(TokenLimit::Fail), &input());
+    let outcome = run.run().unwrap();
+    assert_eq!(outcome.status, RunStatus::Failed);
+    assert_eq!(outcome.failure.unwrap().kind, "AnswerCutOff");
+    assert_eq!(model.asked().len(), 1);
 }
 
 #[test]

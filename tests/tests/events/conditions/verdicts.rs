@@ -49,14 +49,13 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case() {
 }
 
 #[tokio::test]
-async fn the_rule_decides_where_a_model_answers_nonsense_or_is_away() {
+async fn the_rule_decides_where_a_model_answers_nonsense() {
     let Some(world) = Judged::start().await else {
         return;
     };
     for (name, said, told) in [
         ("nonsense", Said::Text("It may be.".to_owned()), "schema"),
         ("refused", Said::Status(400), "status 400"),
-        ("throttled", Said::Throttled(600), "status 429"),
     ] {
         world.model.answers(move |_| said.clone());
         let mut sent = Vec::new();
@@ -84,6 +83,51 @@ async fn the_rule_decides_where_a_model_answers_nonsense_or_is_away() {
             }
         }
     }
+}
+
+/// The decision must not be lost because of how a model writes it.
+#[tokio::test]
+async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    for (action, output, matched) in [
+        ("bare", json!({ "matched": true }), true),
+        (
+            "more",
+            json!({ "matched": false, "rationale": "No.", "score": 0.1 }),
+            false,
+        ),
+        ("text", json!({ "matched": "true", "rationale": null }), true),
+    ] {
+        let said = output.clone();
+        world.model.answers(move |_| Said::output(&said));
+        let asked = world.model.asked().len();
+        world
+            .subscribe(action, condition("interaction", "enforce", "fail_closed"))
+            .await;
+        let status = if matched { "succeeded" } else { "cancelled" };
+        let delivery = world.delivered(action, status).await;
+        assert_eq!(delivery["semantic_evaluation"]["matched"], matched, "{action}");
+        assert_eq!(world.model.asked().len(), asked + 1, "{action}");
+    }
+}
+
+/// How long a model may be away is tested in memory, where an hour takes no time.
+#[tokio::test]
+async fn delivery_is_evaluating_while_its_model_is_away() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    world.model.answers(|_| Said::Throttled(600));
+    world
+        .subscribe("away", condition("interaction", "enforce", "fail_closed"))
+        .await;
+    let event = world.send(&json!({ "action": "away" })).await;
+    world.model.asked_times(2).await;
+    world.events.delivery_of(&event, &["evaluating"]).await;
+    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.events.delivery_of(&event, &["succeeded"]).await;
 }
 
 #[tokio::test]

@@ -52,6 +52,9 @@ pub struct InteractionVersion {
     /// Maximum number of tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    /// What becomes of an agent's answer that has more tokens.
+    #[serde(default, skip_serializing_if = "TokenLimit::is_default")]
+    pub on_token_limit: TokenLimit,
     /// 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
@@ -66,11 +69,31 @@ pub struct InteractionVersion {
     pub mcp_servers: Vec<McpServer>,
 }
 
-/// A template that an interaction uses. In a file, a plain id means its latest version.
+/// What becomes of an agent's answer that the limit of tokens cuts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenLimit {
+    /// The answer is the result, with a mark.
+    #[default]
+    Mark,
+    /// The model is asked to continue, a few times.
+    Continue,
+    /// The run fails.
+    Fail,
+}
+
+impl TokenLimit {
+    /// Returns whether it is the default, which is not written.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A template that an interaction uses. In a file, a plain id means its published version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptUse {
     pub id: String,
-    /// None for the latest version.
+    /// None for the published version; the newest where none is published.
     pub version: Option<u64>,
     /// Replaces the template's role.
     pub role: Option<String>,
@@ -101,8 +124,8 @@ struct PromptFields {
 }
 
 impl PromptUse {
-    /// Uses the latest version of a template, with the template's role.
-    pub fn latest(id: impl Into<String>) -> Self {
+    /// Uses the published version of a template, with the template's role.
+    pub fn published(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             version: None,
@@ -138,7 +161,7 @@ impl<'de> Deserialize<'de> for PromptUse {
             }
 
             fn visit_str<E: serde::de::Error>(self, id: &str) -> std::result::Result<PromptUse, E> {
-                Ok(PromptUse::latest(id))
+                Ok(PromptUse::published(id))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<PromptUse, A::Error> {
@@ -300,7 +323,7 @@ mod tests {
         });
         let read = read(old.clone()).unwrap();
         assert_eq!(read.latest().unwrap().version, 2);
-        assert_eq!(read.versions[0].prompts[1], PromptUse::latest("q"));
+        assert_eq!(read.versions[0].prompts[1], PromptUse::published("q"));
         assert_eq!(serde_json::to_value(&read).unwrap(), old);
     }
 
@@ -310,7 +333,7 @@ mod tests {
             "version": 1,
             "prompts": [{ "id": "p", "version": 3 }, { "id": "q", "role": "safety" }],
             "description": "d", "model": "m", "output_schema": { "type": "object" }, "max_output_tokens": 7,
-            "temperature": 0.5, "tools": ["finish"],
+            "on_token_limit": "continue", "temperature": 0.5, "tools": ["finish"],
             "allowed_hosts": ["api.example.com", "api.example.com:8443"],
             "mcp_servers": [{ "name": "docs", "url": "https://example.com/mcp", "headers_secret": "docs-key" }],
         }));
