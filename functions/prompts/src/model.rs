@@ -65,6 +65,10 @@ pub struct PromptTemplate {
     /// version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_version: Option<u64>,
+    /// In the answer of a create or an update: what the author should know, such as variables that
+    /// `inputSchema` lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl PromptTemplate {
@@ -89,7 +93,13 @@ impl PromptTemplate {
             updated_at: record.updated_at,
             message: record.message,
             published_version: record.published_version.filter(|number| *number > 0),
+            warnings: Vec::new(),
         }
+    }
+
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 }
 

@@ -64,8 +64,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("prompts")
         .summary("Create a prompt template")
         .description(
-            "Creates a template of the project as draft, with version 1. Content that its language cannot parse, and test \
-             data that the schema refuses, are a 400 that names the place. The template is not rendered.\n\n\
+            "Creates a template of the project as draft, with version 1. Content that its language cannot parse, or that no data could \
+             render, and test data that the schema refuses, are a 400 that names the place. Variables that the schema lacks are \
+             `warnings`. The template is not rendered.\n\n\
              Side effects: version 1, and an audit record of the action `create`.",
         )
         .response::<201, axum::Json<PromptTemplate>>()
@@ -103,7 +104,7 @@ async fn handler(
     check_description("description", prompt.description.as_deref())?;
     check_description("message", prompt.message.as_deref())?;
     validate::check(&prompt)?;
-    Checker::new(&app.sandbox, tenant.account())
+    let warnings = Checker::new(&app.sandbox, tenant.account())
         .check(&prompt)
         .await?;
     app.prompts.insert(&tenant, &prompt).await?;
@@ -111,7 +112,7 @@ async fn handler(
     Ok(Reply::created(
         &id,
         &format!("/prompts/{id}"),
-        PromptTemplate::new(&tenant, prompt),
+        PromptTemplate::new(&tenant, prompt).with_warnings(warnings),
     )
     .etag(&tag))
 }

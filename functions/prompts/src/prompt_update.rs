@@ -109,9 +109,10 @@ async fn handler(
     let description = body.description.as_ref().and_then(Option::as_deref);
     check_description("description", description)?;
     check_description("message", body.message.as_deref())?;
-    let prompt = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
+    let (prompt, warnings) = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
     let tag = etag(&prompt);
-    Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)).etag(&tag))
+    let template = PromptTemplate::new(&tenant, prompt).with_warnings(warnings);
+    Ok(Reply::ok(template).etag(&tag))
 }
 
 async fn save(
@@ -121,7 +122,7 @@ async fn save(
     id: &str,
     headers: &HeaderMap,
     body: &UpdatePrompt,
-) -> Result<PromptRecord> {
+) -> Result<(PromptRecord, Vec<String>)> {
     let mut checker = Checker::new(&app.sandbox, tenant.account());
     let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
     loop {
@@ -133,9 +134,9 @@ async fn save(
         next.updated_by = call.principal.reference();
         next.updated_at = app.platform.clock.now().max(next.updated_at);
         validate::check(&next)?;
-        checker.check(&next).await?;
+        let warnings = checker.check(&next).await?;
         if app.prompts.save(tenant, &next).await? == Written::Done {
-            return Ok(next);
+            return Ok((next, warnings));
         }
         races.lost().await?;
     }

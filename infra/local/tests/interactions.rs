@@ -169,8 +169,12 @@ async fn draft_is_not_used_while_a_version_is_published() {
     let first = Ok(vec![Message::user("first Ada")]);
     let second = Ok(vec![Message::user("second Ada")]);
     assert_eq!(world.texts("int-1").await, second);
-    let publish =
-        async |version| prompts.publish(&world.tenant, "p-1", version, Clock::System.now()).await.unwrap();
+    let publish = async |version| {
+        prompts
+            .publish(&world.tenant, "p-1", version, Clock::System.now())
+            .await
+            .unwrap()
+    };
     assert_eq!(publish(Some(1)).await.version, 1);
     assert_eq!(world.texts("int-1").await, first);
     let head = prompts.get(&world.tenant, "p-1").await.unwrap();

@@ -76,7 +76,9 @@ impl SentPrompt {
             "deleted" => format!(
                 "uses version {version} of the prompt template '{id}', which is deleted. Load a version that uses another one"
             ),
-            "missing" => format!("uses the prompt template '{id}', which does not exist. Create it, or name another one"),
+            "missing" => format!(
+                "uses the prompt template '{id}', which does not exist. Create it, or name another one"
+            ),
             _ => return None,
         };
         Some(format!("The interaction '{interaction}' {what}."))

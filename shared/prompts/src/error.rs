@@ -2,6 +2,36 @@
 
 use std::fmt;
 
+/// A place in a content. Line and column count from 1, the column in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Place {
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// Moves the place behind a text that begins at it.
+    pub(crate) fn advance(&mut self, text: &str) {
+        let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        match text.rsplit_once('\n') {
+            None => self.column = self.column.saturating_add(count(text)),
+            Some((before, last)) => {
+                let lines = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX);
+                self.line = self.line.saturating_add(lines).saturating_add(1);
+                self.column = count(last).saturating_add(1);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenderErrorKind {
     /// The content is no valid template of its language, or uses an unsupported part of it.
@@ -16,25 +46,25 @@ pub enum RenderErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderError {
     pub kind: RenderErrorKind,
-    /// Line of the content, from 1; `None` where the fault concerns the whole.
-    pub line: Option<usize>,
+    /// `None` where the fault concerns the whole.
+    pub place: Option<Place>,
     /// Without a full stop.
     pub reason: String,
 }
 
 impl RenderError {
-    pub(crate) fn template(line: usize, reason: impl Into<String>) -> Self {
+    pub(crate) fn template(place: Place, reason: impl Into<String>) -> Self {
         Self {
             kind: RenderErrorKind::Template,
-            line: Some(line),
+            place: Some(place),
             reason: reason.into(),
         }
     }
 
-    pub(crate) fn data(line: usize, reason: impl Into<String>) -> Self {
+    pub(crate) fn data(place: Place, reason: impl Into<String>) -> Self {
         Self {
             kind: RenderErrorKind::Data,
-            line: Some(line),
+            place: Some(place),
             reason: reason.into(),
         }
     }
@@ -42,7 +72,7 @@ impl RenderError {
     pub(crate) fn limit(reason: impl Into<String>) -> Self {
         Self {
             kind: RenderErrorKind::Limit,
-            line: None,
+            place: None,
             reason: reason.into(),
         }
     }
@@ -50,12 +80,8 @@ impl RenderError {
 
 impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(
-                f,
-                "The template cannot be rendered: line {line}: {}.",
-                self.reason
-            ),
+        match self.place {
+            Some(place) => write!(f, "The template cannot be rendered: {place}: {}.", self.reason),
             None => write!(f, "The template cannot be rendered: {}.", self.reason),
         }
     }

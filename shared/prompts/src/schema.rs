@@ -1,7 +1,7 @@
 //! Checks JSON Schemas that callers write, and their data.
 //!
-//! Constructs that are known to be expensive are refused by name, so that the author learns the reason. The
-//! surrounding sandbox ends a check that is expensive for another reason.
+//! Constructs that are known to be expensive are refused by name, so that the author learns the reason. A
+//! sandbox ends a check that is expensive for another reason; a schema that cannot be needs none.
 
 use std::collections::HashSet;
 
@@ -51,6 +51,55 @@ const REFUSED: [(&str, &str); 4] = [
     ("unevaluatedItems", "use 'items' or 'additionalItems'"),
     ("unevaluatedProperties", "use 'additionalProperties'"),
 ];
+
+/// Keywords whose check may take much more time than the schema and the data have parts.
+const EXPENSIVE: [&str; 10] = [
+    "$dynamicRef",
+    "$id",
+    "$recursiveRef",
+    "$ref",
+    "$schema",
+    "format",
+    "pattern",
+    "patternProperties",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+/// Maximum number of parts of a schema, and of its parts times those of the data, up to which a check takes at
+/// most a few milliseconds.
+const MAX_CHEAP_PARTS: usize = 1_000;
+const MAX_CHEAP_PRODUCT: usize = 50_000;
+const BYTES_PER_PART: usize = 64;
+
+/// Returns whether a check takes little time whatever the schema says: without references and patterns it
+/// applies each part of the schema at most once to each part of the data.
+pub fn is_cheap(schema: &Value, data: Option<&Value>) -> bool {
+    let mut parts = 0;
+    let mut data_parts = 1;
+    count(schema, &mut parts, MAX_CHEAP_PARTS, &EXPENSIVE)
+        && data.is_none_or(|data| count(data, &mut data_parts, MAX_CHEAP_PRODUCT, &[]))
+        && parts * data_parts <= MAX_CHEAP_PRODUCT
+}
+
+/// Counts the parts of a value; false where there are too many, or one has a refused name.
+fn count(value: &Value, parts: &mut usize, most: usize, refused: &[&str]) -> bool {
+    *parts += 1;
+    match value {
+        Value::String(text) => *parts += text.len() / BYTES_PER_PART,
+        Value::Array(items) => {
+            return *parts <= most && items.iter().all(|item| count(item, parts, most, refused));
+        }
+        Value::Object(fields) => {
+            return *parts <= most
+                && fields.iter().all(|(name, field)| {
+                    *parts += name.len() / BYTES_PER_PART;
+                    !refused.contains(&name.as_str()) && count(field, parts, most, refused)
+                });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    *parts <= most
+}
 
 /// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it. The error is a
 /// sentence.
@@ -230,6 +279,24 @@ mod tests {
             let refused = check(&schema, None);
             assert_eq!(refused, Ok(()), "{schema}");
         }
+    }
+
+    #[test]
+    fn only_schemas_without_references_and_patterns_are_cheap() {
+        let ordinary =
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        assert!(is_cheap(&ordinary, Some(&json!({ "a": "b" }))));
+        for schema in [
+            json!({ "items": { "$ref": "#" } }),
+            json!({ "properties": { "a": { "pattern": "a" } } }),
+            json!({ "uniqueItems": true }),
+            json!({ "enum": vec![1; 2_000] }),
+            json!({ "const": "x".repeat(100_000) }),
+        ] {
+            assert!(!is_cheap(&schema, None), "{schema}");
+        }
+        assert!(!is_cheap(&ordinary, Some(&json!(vec![1; 50_000]))));
+        assert!(!is_cheap(&ordinary, Some(&json!("x".repeat(1_000_000)))));
     }
 
     #[test]

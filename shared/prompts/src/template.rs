@@ -4,15 +4,14 @@ use platform::records::prompts::ContentType;
 use serde_json::Value;
 
 use crate::error::RenderError;
-use crate::limits::MAX_CONTENT_BYTES;
 use crate::output::Output;
-use crate::{handlebars, jst};
+use crate::{check, handlebars, jst};
 
 #[derive(Debug)]
-pub struct Template(Parsed);
+pub struct Template(pub(crate) Parsed);
 
 #[derive(Debug)]
-enum Parsed {
+pub(crate) enum Parsed {
     Handlebars(handlebars::Program),
     Jst(jst::Template),
     Text(String),
@@ -21,10 +20,7 @@ enum Parsed {
 impl Template {
     /// Parses a content, in time that grows linearly with its size.
     pub fn compile(content_type: ContentType, content: &str) -> Result<Self, RenderError> {
-        if content_type != ContentType::Text && content.len() > MAX_CONTENT_BYTES {
-            let reason = format!("a template that is parsed has at most {MAX_CONTENT_BYTES} bytes");
-            return Err(RenderError::limit(reason));
-        }
+        check::check_size(content_type, content)?;
         Ok(Self(match content_type {
             ContentType::Handlebars => Parsed::Handlebars(handlebars::parse(content)?),
             ContentType::Jst => Parsed::Jst(jst::parse(content)?),
@@ -49,4 +45,11 @@ impl Template {
 /// Parses a content and renders it once. [`Templates`](crate::Templates) caches parsed templates.
 pub fn render(content_type: ContentType, content: &str, data: &Value) -> Result<String, RenderError> {
     Template::compile(content_type, content)?.render(data)
+}
+
+/// Checks a content as a write does, and renders it once. The error is a sentence, for a content that a write
+/// refuses in the words of the write.
+pub fn render_unstored(content_type: ContentType, content: &str, data: &Value) -> Result<String, String> {
+    let template = check(content_type, content)?;
+    template.render(data).map_err(|error| error.to_string())
 }

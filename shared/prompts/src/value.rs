@@ -7,7 +7,7 @@ use platform::javascript::{index, number_of_text, number_text};
 use serde_json::{Map, Value};
 
 use crate::error::RenderError;
-use crate::limits::MAX_NESTING;
+use crate::json;
 use crate::output::Output;
 
 /// Largest integer that a JavaScript number represents exactly.
@@ -30,6 +30,8 @@ pub enum Item<'a> {
     /// Computed text.
     Made(Rc<str>),
     Array(&'a [Value]),
+    /// Computed array.
+    List(Rc<[Item<'a>]>),
     Object(&'a Map<String, Value>),
     /// Context of a partial with additional properties.
     Merged(Rc<Merged<'a>>),
@@ -79,7 +81,12 @@ impl<'a> Item<'a> {
             Self::Number(number) => *number != 0.0 && !number.is_nan(),
             Self::Text(text) => !text.is_empty(),
             Self::Made(text) => !text.is_empty(),
-            Self::Integer(_) | Self::Array(_) | Self::Object(_) | Self::Merged(_) | Self::Empty => true,
+            Self::Integer(_)
+            | Self::Array(_)
+            | Self::List(_)
+            | Self::Object(_)
+            | Self::Merged(_)
+            | Self::Empty => true,
         }
     }
 
@@ -95,8 +102,30 @@ impl<'a> Item<'a> {
     pub fn is_object(&self) -> bool {
         matches!(
             self,
-            Self::Array(_) | Self::Object(_) | Self::Merged(_) | Self::Empty
+            Self::Array(_) | Self::List(_) | Self::Object(_) | Self::Merged(_) | Self::Empty
         )
+    }
+
+    pub fn is_array(&self) -> bool {
+        matches!(self, Self::Array(_) | Self::List(_))
+    }
+
+    /// Returns the number of elements of an array; 0 for anything else.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Array(items) => items.len(),
+            Self::List(items) => items.len(),
+            _ => 0,
+        }
+    }
+
+    /// Returns an element of an array.
+    pub fn element(&self, index: usize) -> Item<'a> {
+        match self {
+            Self::Array(items) => items.get(index).map_or(Self::Undefined, Item::from),
+            Self::List(items) => items.get(index).cloned().unwrap_or(Self::Undefined),
+            _ => Self::Undefined,
+        }
     }
 
     /// Returns an own property. Nothing is inherited, so no name gives access to anything outside the data.
@@ -104,10 +133,10 @@ impl<'a> Item<'a> {
         output.spend_bytes(name.len())?;
         Ok(match self {
             Self::Object(fields) => fields.get(name).map_or(Self::Undefined, Item::from),
-            Self::Array(items) if name == "length" => Self::Number(items.len() as f64),
-            Self::Array(items) => index(name)
-                .and_then(|index| items.get(index))
-                .map_or(Self::Undefined, Item::from),
+            Self::Array(_) | Self::List(_) if name == "length" => Self::Number(self.count() as f64),
+            Self::Array(_) | Self::List(_) => {
+                index(name).map_or(Self::Undefined, |index| self.element(index))
+            }
             Self::Text(text) => character(text, name, output)?,
             Self::Made(text) => character(text, name, output)?,
             Self::Merged(merged) => {
@@ -156,10 +185,10 @@ impl<'a> Item<'a> {
                         .map(|(name, value)| (Self::Text(name), Item::from(value))),
                 );
             }
-            Self::Array(items) => {
-                output.spend(items.len() * STEPS_OF_ENTRY)?;
-                let names = (0..).map(|index: usize| Self::Made(index.to_string().into()));
-                entries.extend(names.zip(items.iter().map(Item::from)));
+            Self::Array(_) | Self::List(_) => {
+                output.spend(self.count() * STEPS_OF_ENTRY)?;
+                let names = (0..self.count()).map(|index| Self::Made(index.to_string().into()));
+                entries.extend(names.zip((0..).map(|index| self.element(index))));
             }
             Self::Text(_) | Self::Made(_) => {
                 let text = self.text().unwrap_or_default();
@@ -198,6 +227,7 @@ impl<'a> Item<'a> {
         Ok(match (self, other) {
             (Self::Array(one), Self::Array(other)) => std::ptr::eq(*one, *other),
             (Self::Object(one), Self::Object(other)) => std::ptr::eq(*one, *other),
+            (Self::List(one), Self::List(other)) => Rc::ptr_eq(one, other),
             (Self::Merged(one), Self::Merged(other)) => Rc::ptr_eq(one, other),
             (Self::Empty, Self::Empty) => true,
             _ if self.is_object() || other.is_object() => false,
@@ -226,7 +256,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Writes the text of a value; nothing for `null` and `undefined`.
+    /// Writes the text of a value: nothing for `null` and `undefined`, and JSON for an object.
     pub fn print(&self, output: &mut Output) -> Result<(), RenderError> {
         match self {
             Self::Undefined | Self::Null => Ok(()),
@@ -235,8 +265,8 @@ impl<'a> Item<'a> {
             Self::Integer(integer) => output.push(&integer.to_string()),
             Self::Text(text) => output.push(text),
             Self::Made(text) => output.push(text),
-            Self::Array(items) => print_joined(items, 0, output),
-            Self::Object(_) | Self::Merged(_) | Self::Empty => output.push("[object Object]"),
+            Self::Array(_) | Self::List(_) => json::print_array(self, output),
+            Self::Object(_) | Self::Merged(_) | Self::Empty => json::print(self, "", output),
         }
     }
 
@@ -252,25 +282,6 @@ impl<'a> Item<'a> {
             }
         }
     }
-}
-
-/// Writes an array as `Array.prototype.join` does.
-fn print_joined(items: &[Value], nesting: usize, output: &mut Output) -> Result<(), RenderError> {
-    if nesting > MAX_NESTING {
-        return Err(RenderError::limit(format!(
-            "it prints arrays within arrays, more than {MAX_NESTING} deep"
-        )));
-    }
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            output.push(",")?;
-        }
-        match item {
-            Value::Array(items) => print_joined(items, nesting + 1, output)?,
-            item => Item::from(item).print(output)?,
-        }
-    }
-    Ok(())
 }
 
 /// Returns the length of a string, or the code unit at an index. A lone surrogate has no text and becomes

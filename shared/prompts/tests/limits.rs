@@ -162,7 +162,25 @@ fn nested_templates_end() {
         &data(),
         MAX_NESTING,
     );
-    for begin in ["(", "- ", "!", "`${", "a?", "a[", "a.b[", "1+(", "a||("] {
+    for begin in [
+        "(",
+        "- ",
+        "!",
+        "`${",
+        "a?",
+        "a[",
+        "a.b[",
+        "1+(",
+        "a||(",
+        "[",
+        "{a:",
+        "a.map(b=>",
+        "a.concat(",
+        "String(",
+        "typeof ",
+        "a.map(({b})=>",
+        "[...",
+    ] {
         limited(
             Jst,
             format!("${{{}", begin.repeat(MAX_CONTENT_BYTES / begin.len() - 2)),
@@ -170,7 +188,13 @@ fn nested_templates_end() {
             MAX_NESTING,
         );
     }
-    for (begin, repeated) in [("a", "+a"), ("a", ".a"), ("a", "[0]"), ("a", "||a")] {
+    for (begin, repeated) in [
+        ("a", "+a"),
+        ("a", ".a"),
+        ("a", "[0]"),
+        ("a", "||a"),
+        ("a", ".at(0)"),
+    ] {
         limited(
             Jst,
             format!("${{{begin}{}}}", repeated.repeat(10_000)),
@@ -198,6 +222,53 @@ fn contents_end() {
         );
         assert!(render(content_type, &"x".repeat(MAX_CONTENT_BYTES), &Value::Null).is_ok());
     }
+}
+
+/// Functions of functions take many steps, and texts that grow within one another much memory.
+#[test]
+fn calls_end() {
+    let all = "numbers.map(a => numbers.map(b => numbers.map(c => a + b + c)))";
+    limited(Jst, format!("${{{all}}}"), &data(), MAX_STEPS);
+    limited(
+        Jst,
+        "${numbers.reduce((all, n) => all.concat(all, numbers), [])}",
+        &data(),
+        MAX_STEPS,
+    );
+    limited(
+        Jst,
+        "${numbers.map(n => text.replaceAll('x', 'yy')).length}",
+        &data(),
+        MAX_STEPS,
+    );
+    limited(
+        Jst,
+        "${numbers.map(n => text.slice(1)).length}",
+        &data(),
+        MAX_STEPS,
+    );
+    limited(
+        Jst,
+        "${numbers.map(n => JSON.stringify([object, object])).length}",
+        &data(),
+        MAX_STEPS,
+    );
+    limited(Jst, "${text.repeat(1000000)}", &data(), MAX_OUTPUT_BYTES);
+    limited(Jst, "${text.padEnd(1e9)}", &data(), MAX_OUTPUT_BYTES);
+    limited(Jst, "${text.replaceAll('', text)}", &data(), MAX_OUTPUT_BYTES);
+    limited(
+        Jst,
+        "${'x'.repeat(1000000).split('').map(x => x).length}",
+        &data(),
+        MAX_STEPS,
+    );
+    let deep = "a.map(b => ".repeat(18) + "b" + &")".repeat(18);
+    let mut nested = json!("x");
+    for _ in 0..20 {
+        nested = json!([nested]);
+    }
+    let text = rendered(Jst, format!("${{{deep}}}"), json!({ "a": nested })).unwrap();
+    assert_eq!(text, "x");
 }
 
 /// The deepest tree that is rendered fits the stack.
@@ -288,7 +359,7 @@ proptest! {
         let lines = content.matches('\n').count() + 1;
         for content_type in [Handlebars, Jst] {
             if let Err(error) = render(content_type, &content, &data) {
-                prop_assert!(error.line.is_none_or(|line| (1..=lines).contains(&line)), "{content:?}: {error}");
+                prop_assert!(error.place.is_none_or(|place| (1..=lines).contains(&(place.line as usize))), "{content:?}: {error}");
             }
         }
     }

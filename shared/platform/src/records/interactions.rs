@@ -139,7 +139,10 @@ impl Interactions {
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Interaction>> {
         let query = Query::partition(keys::interactions(tenant));
         let records: Vec<InteractionRecord> = self.table.all(&query).await?;
-        Ok(records.into_iter().map(InteractionRecord::into_interaction).collect())
+        Ok(records
+            .into_iter()
+            .map(InteractionRecord::into_interaction)
+            .collect())
     }
 
     /// Returns the interactions of all templates of a project, by template id.

@@ -1,138 +1,159 @@
-//! Checks Handlebars templates: `{{variable}}`.
+//! Finds parts of a Handlebars template that no data could render. They are errors of the renderer where they
+//! run; that they are in a block that may never run does not make them right.
 
-use handlebars::Template;
+use std::collections::HashSet;
 
-use super::SyntaxError;
-use super::pieces::{are_independent, cut};
+use crate::error::RenderError;
+use crate::handlebars::PARTIAL_BLOCK;
+use crate::handlebars::faults::{
+    BLOCK_HELPER, LOOKUP_ARGUMENTS, ONE_VALUE, no_decorator, no_helper, no_partial, reserved_helper,
+};
+use crate::handlebars::tree::{
+    Block, Call, Decorator, Expression, Helper, Node, Partial, PartialName, Program, Subject,
+};
 
-/// Minimum size of a piece that is parsed separately, in bytes.
-const PIECE_BYTES: usize = 1_024;
+type Result = std::result::Result<(), RenderError>;
 
-/// Fails for content that is no valid template.
-pub fn check(content: &str) -> Result<(), SyntaxError> {
-    check_in_pieces(content, PIECE_BYTES)
+pub fn check(program: &Program) -> Result {
+    let mut partials = Partials::default();
+    partials.collect(program);
+    Check { partials }.program(program)
 }
 
-fn check_in_pieces(content: &str, least_bytes: usize) -> Result<(), SyntaxError> {
-    let pieces = cut(content, least_bytes)?;
-    if are_independent(&pieces) && pieces.iter().all(|piece| Template::compile(piece).is_ok()) {
-        return Ok(());
-    }
-    // The whole content gives the position of a fault, and decides where the pieces were cut wrong.
-    Template::compile(content).map(drop).map_err(|error| {
-        let (line, column) = error.pos().unwrap_or((1, 1));
-        SyntaxError {
-            line,
-            column,
-            reason: error.reason().to_string().trim_end_matches('.').to_owned(),
+/// Partials that a template declares anywhere in it.
+#[derive(Default)]
+struct Partials<'a> {
+    names: HashSet<&'a str>,
+    /// Whether a name depends on the data.
+    has_computed: bool,
+    /// Whether there is a partial with a block, so that `@partial-block` may be something.
+    has_blocks: bool,
+}
+
+impl<'a> Partials<'a> {
+    fn collect(&mut self, program: &'a Program) {
+        for node in &program.body {
+            match node {
+                Node::Decorator(decorator) => {
+                    match decorator.params.first() {
+                        Some(Expression::Text(name)) => {
+                            self.names.insert(name);
+                        }
+                        _ => self.has_computed = true,
+                    }
+                    decorator.program.iter().for_each(|program| self.collect(program));
+                }
+                Node::Partial(partial) => {
+                    self.has_blocks |= partial.program.is_some();
+                    partial.program.iter().for_each(|program| self.collect(program));
+                }
+                Node::Block(block) => {
+                    let branches = [&block.program, &block.inverse];
+                    branches
+                        .into_iter()
+                        .flatten()
+                        .for_each(|program| self.collect(program));
+                }
+                Node::Content(_) | Node::Comment(_) | Node::Mustache(..) => {}
+            }
         }
-    })
+    }
 }
 
-/// Returns whether content is a template, checked in pieces and as a whole.
-#[cfg(fuzzing)]
-pub fn verdicts(content: &str) -> (bool, bool) {
-    let whole = cut(content, 1).is_ok() && Template::compile(content).is_ok();
-    (check_in_pieces(content, 1).is_ok(), whole)
+struct Check<'a> {
+    partials: Partials<'a>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+impl Check<'_> {
+    fn program(&self, program: &Program) -> Result {
+        for node in &program.body {
+            match node {
+                Node::Content(_) | Node::Comment(_) => {}
+                Node::Mustache(expression, _) => self.expression(expression)?,
+                Node::Block(block) => self.block(block)?,
+                Node::Partial(partial) => self.partial(partial)?,
+                Node::Decorator(decorator) => self.decorator(decorator)?,
+            }
+        }
+        Ok(())
+    }
 
-    #[test]
-    fn valid_templates_pass() {
-        for content in [
-            "",
-            "plain",
-            "Hi {{name}}",
-            "{{#if a}}x{{else}}y{{/if}}",
-            "{{#each items}}{{this}}{{/each}}",
-        ] {
-            assert_eq!(check(content), Ok(()), "{content}");
+    fn block(&self, block: &Block) -> Result {
+        if let Subject::Call(call) = &block.subject {
+            self.call(call, true)?;
+        }
+        for branch in [&block.program, &block.inverse].into_iter().flatten() {
+            self.program(branch)?;
+        }
+        Ok(())
+    }
+
+    fn decorator(&self, decorator: &Decorator) -> Result {
+        if decorator.name != "inline" {
+            return Err(no_decorator(decorator));
+        }
+        for param in &decorator.params {
+            self.expression(param)?;
+        }
+        decorator
+            .program
+            .as_ref()
+            .map_or(Ok(()), |program| self.program(program))
+    }
+
+    fn partial(&self, partial: &Partial) -> Result {
+        match &partial.name {
+            PartialName::Computed(name) => self.expression(name)?,
+            PartialName::Fixed(name) => {
+                let is_known = match name == PARTIAL_BLOCK {
+                    true => self.partials.has_blocks,
+                    false => self.partials.has_computed || self.partials.names.contains(name.as_str()),
+                };
+                // The block of a partial stands for one that is missing.
+                if !is_known && partial.program.is_none() {
+                    return Err(no_partial(partial, name));
+                }
+            }
+        }
+        if let Some(context) = &partial.context {
+            self.expression(context)?;
+        }
+        for (_, value) in &partial.hash {
+            self.expression(value)?;
+        }
+        partial
+            .program
+            .as_ref()
+            .map_or(Ok(()), |program| self.program(program))
+    }
+
+    fn expression(&self, expression: &Expression) -> Result {
+        match expression {
+            Expression::Call(call) => self.call(call, false),
+            _ => Ok(()),
         }
     }
 
-    #[test]
-    fn errors_have_a_place() {
-        let error = check("line one\nHi {{name}").unwrap_err();
-        assert_eq!(error.line, 2, "{error:?}");
-        assert_eq!(check("{{#if a}}x{{/each}}").unwrap_err().line, 1);
-        let late = format!("{}{{{{#if b}}}}", "{{a}}\n".repeat(2_000));
-        assert_eq!(check(&late).unwrap_err().line, 2_001);
-    }
-
-    #[test]
-    fn brackets_of_the_text_do_not_count() {
-        assert_eq!(check(&"(".repeat(1_000)), Ok(()));
-    }
-
-    #[test]
-    fn blocks_nest_a_hundred_deep() {
-        let nested = |depth: usize| format!("{}{}", "{{#if a}}".repeat(depth), "{{/if}}".repeat(depth));
-        assert_eq!(check(&nested(100)), Ok(()));
-        assert!(check(&nested(101)).unwrap_err().reason.contains("100 deep"));
-        assert_eq!(check(&nested(1).repeat(1_000)), Ok(()));
-    }
-
-    const TOKENS: [&str; 45] = [
-        "{{!--}}",
-        "{{!---}}",
-        "{{! --}}",
-        "{{a}}",
-        "{{{a}}}",
-        "{{&a}}",
-        "{{~a~}}",
-        "{{#if a}}",
-        "{{/if}}",
-        "{{else}}",
-        "{{else if b}}",
-        "{{^}}",
-        "{{#each b}}",
-        "{{/each}}",
-        "{{!-- c --}}",
-        "{{!-- c }}",
-        "{{! -- c }}",
-        "--}}",
-        "{{! d }}",
-        "{{!}}",
-        "{{{{raw}}}}",
-        "{{{{/raw}}}}",
-        "\\{{e}}",
-        "\\{{#if a}}",
-        "\\\\{{f}}",
-        "{{x \"}}\"}}",
-        "{{x '{{'}}",
-        "{{[g}}]}}",
-        "{{> p}}",
-        "{{#> p}}",
-        "{{/p}}",
-        "{{#*inline \"q\"}}",
-        "{{/inline}}",
-        "{{* r}}",
-        "{",
-        "}",
-        "{{",
-        "}}",
-        "}}}",
-        "{{{",
-        "text",
-        "\n",
-        " ",
-        "~",
-        "é",
-    ];
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
-
-        /// Checking in pieces gives the same verdict.
-        #[test]
-        fn pieces_are_judged_as_the_whole_is(tokens in prop::collection::vec(0..TOKENS.len(), 0..12)) {
-            let content: String = tokens.iter().map(|token| TOKENS[*token]).collect();
-            let whole = Template::compile(&content).is_ok();
-            prop_assert_eq!(check_in_pieces(&content, 1).is_ok(), whole, "{}", content);
+    fn call(&self, call: &Call, is_block: bool) -> Result {
+        for param in &call.params {
+            self.expression(param)?;
+        }
+        for (_, value) in &call.hash {
+            self.expression(value)?;
+        }
+        let fault = |reason: &str| Err(RenderError::template(call.place, reason));
+        match &call.helper {
+            // Without arguments it may be a value of the data that is missing, which is empty.
+            Helper::Unknown(path) if !call.params.is_empty() => Err(no_helper(call, path)),
+            Helper::Unknown(_) | Helper::Log => Ok(()),
+            Helper::Reserved(name) => Err(reserved_helper(call, name)),
+            Helper::Lookup if call.params.len() != 2 => fault(LOOKUP_ARGUMENTS),
+            Helper::Lookup => Ok(()),
+            Helper::Each | Helper::If | Helper::Unless | Helper::With if !is_block => fault(BLOCK_HELPER),
+            Helper::Each | Helper::If | Helper::Unless | Helper::With if call.params.len() != 1 => {
+                fault(ONE_VALUE)
+            }
+            Helper::Each | Helper::If | Helper::Unless | Helper::With => Ok(()),
         }
     }
 }

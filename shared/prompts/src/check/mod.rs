@@ -1,66 +1,55 @@
-//! Checks whether content is a valid template of its language.
+//! Checks whether a content can be rendered, with the parsers of the renderers: what they cannot parse, and
+//! what no data could make work, is refused when it is written.
 
 mod handlebars;
-mod jst;
-mod pieces;
+mod variables;
 
 use platform::records::prompts::ContentType;
+use serde_json::Value;
 
-#[cfg(fuzzing)]
-pub use handlebars::verdicts as handlebars_verdicts;
+use crate::error::RenderError;
+use crate::limits::MAX_CONTENT_BYTES;
+use crate::template::{Parsed, Template};
 
-/// Maximum size of content that is parsed, in bytes.
-pub const MAX_BYTES: usize = crate::limits::MAX_CONTENT_BYTES;
-
-/// Fails for content with a syntax error, with a sentence that has its line and column, both from 1.
-pub fn check(content_type: ContentType, content: &str) -> Result<(), String> {
-    let (language, checked) = match content_type {
-        ContentType::Handlebars => ("Handlebars", bounded(content).and_then(handlebars::check)),
-        ContentType::Jst => ("JavaScript", bounded(content).and_then(jst::check)),
-        ContentType::Text => return Ok(()),
-    };
-    checked.map_err(|error| {
-        format!(
-            "The content is not a valid {language} template at line {}, column {}: {}.",
-            error.line, error.column, error.reason
-        )
-    })
-}
-
-fn bounded(content: &str) -> Result<&str, SyntaxError> {
-    match content.len() > MAX_BYTES {
-        true => Err(SyntaxError::at(
-            content,
-            MAX_BYTES,
-            format!("a template that is parsed has at most {MAX_BYTES} bytes"),
-        )),
-        false => Ok(content),
-    }
-}
-
-/// Position and description of a syntax error.
-#[derive(Debug, PartialEq)]
-pub struct SyntaxError {
-    /// From 1.
-    pub line: usize,
-    /// From 1, in characters.
-    pub column: usize,
-    /// Without a full stop.
-    pub reason: String,
-}
-
-impl SyntaxError {
-    /// Builds the error at a byte offset of the content; an offset inside a character counts as its first
-    /// byte.
-    fn at(content: &str, offset: usize, reason: String) -> Self {
-        let before = content
-            .get(..content.floor_char_boundary(offset))
-            .unwrap_or_default();
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
-            reason,
+/// Fails for content that cannot be rendered, with a sentence that has its line and column, both from 1.
+pub fn check(content_type: ContentType, content: &str) -> Result<Template, String> {
+    let checked = Template::compile(content_type, content).and_then(|template| {
+        if let Parsed::Handlebars(program) = &template.0 {
+            handlebars::check(program)?;
         }
+        Ok(template)
+    });
+    checked.map_err(|error| sentence(content_type, &error))
+}
+
+/// Returns a sentence for each variable of a template that its schema lacks.
+pub fn unknown_variables(template: &Template, schema: &Value) -> Vec<String> {
+    variables::unknown(template, schema)
+}
+
+fn sentence(content_type: ContentType, error: &RenderError) -> String {
+    let language = match content_type {
+        ContentType::Handlebars => "Handlebars",
+        ContentType::Jst => "JavaScript",
+        ContentType::Text => "text",
+    };
+    let at = match error.place {
+        Some(place) => format!(" at {place}"),
+        None => String::new(),
+    };
+    format!(
+        "The content is not a valid {language} template{at}: {}.",
+        error.reason
+    )
+}
+
+/// Fails for a content that is too large to be parsed.
+pub fn check_size(content_type: ContentType, content: &str) -> Result<(), RenderError> {
+    match content_type != ContentType::Text && content.len() > MAX_CONTENT_BYTES {
+        true => Err(RenderError::limit(format!(
+            "a template that is parsed has at most {MAX_CONTENT_BYTES} bytes"
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -68,13 +57,114 @@ impl SyntaxError {
 mod tests {
     use super::*;
 
+    fn refusal(content_type: ContentType, content: &str) -> String {
+        check(content_type, content).map(drop).unwrap_err()
+    }
+
     #[test]
     fn long_contents_are_refused_where_they_are_parsed() {
         for content_type in [ContentType::Handlebars, ContentType::Jst] {
-            assert_eq!(check(content_type, &"x".repeat(MAX_BYTES)), Ok(()));
-            let refusal = check(content_type, &"é".repeat(MAX_BYTES / 2 + 1)).unwrap_err();
+            assert!(check(content_type, &"x".repeat(MAX_CONTENT_BYTES)).is_ok());
+            let refusal = refusal(content_type, &"é".repeat(MAX_CONTENT_BYTES / 2 + 1));
             assert!(refusal.contains("at most 65536 bytes"), "{refusal}");
         }
-        assert_eq!(check(ContentType::Text, &"x".repeat(MAX_BYTES + 1)), Ok(()));
+        assert!(check(ContentType::Text, &"x".repeat(MAX_CONTENT_BYTES + 1)).is_ok());
+    }
+
+    #[test]
+    fn content_that_is_never_rendered_is_refused_at_its_place() {
+        use ContentType::{Handlebars, Jst};
+        for (content_type, content, place, reason) in [
+            (
+                Handlebars,
+                "a\n {{json order}}",
+                "line 2, column 4",
+                "helper 'json'",
+            ),
+            (Handlebars, "{{> header}}", "line 1, column 1", "partial 'header'"),
+            (
+                Handlebars,
+                "{{#if (eq lang \"de\")}}x{{/if}}",
+                "line 1, column 8",
+                "helper 'eq'",
+            ),
+            (Handlebars, "{{#each}}x{{/each}}", "line 1, column 4", "one value"),
+            (Handlebars, "é{{if a}}", "line 1, column 4", "begin a block"),
+            (Handlebars, "{{lookup a}}", "line 1, column 3", "lookup takes"),
+            (Handlebars, "{{* x}}", "line 1, column 5", "decorator 'x'"),
+            (Handlebars, "{{#a b}}x{{/a}}", "line 1, column 4", "helper 'a'"),
+            (
+                Handlebars,
+                "{{> @partial-block}}",
+                "line 1, column 1",
+                "@partial-block",
+            ),
+            (
+                Handlebars,
+                "{{#if false}}{{#with a}}{{upper b}}{{/with}}{{/if}}",
+                "line 1, column 27",
+                "helper 'upper'",
+            ),
+            (Handlebars, "Hi {{name}", "line 1, column 10", "expected '}}'"),
+            (Jst, "${items.sort()}", "line 1, column 9", "no function 'sort'"),
+            (
+                Jst,
+                "a\n${price.toFixed(1, 2)}",
+                "line 2, column 9",
+                "0 to 1 arguments",
+            ),
+            (Jst, "${alert(1)}", "line 1, column 3", "no function 'alert'"),
+            (Jst, "${a b}", "line 1, column 5", "expected an operator, or '}'"),
+            (Jst, "${}", "line 1, column 3", "expected a value, found '}'"),
+            (
+                Jst,
+                "${items.map(i => { return i })}",
+                "line 1, column 18",
+                "without braces",
+            ),
+            (
+                Jst,
+                "${items.map(name)}",
+                "line 1, column 13",
+                "expected a function",
+            ),
+            (Jst, "${new Date()}", "line 1, column 3", "'new' is not rendered"),
+            (Jst, "${/a/}", "line 1, column 3", "expected a value"),
+            (Jst, "${a = 1}", "line 1, column 5", "expected an operator"),
+        ] {
+            let refusal = refusal(content_type, content);
+            assert!(
+                refusal.contains(&format!("at {place}:")) && refusal.contains(reason),
+                "{content}: {refusal}"
+            );
+        }
+    }
+
+    #[test]
+    fn content_that_some_data_render_is_taken() {
+        use ContentType::{Handlebars, Jst};
+        for (content_type, content) in [
+            (Handlebars, "{{#*inline \"p\"}}x{{/inline}}{{> p}}"),
+            (
+                Handlebars,
+                "{{#if a}}{{#*inline \"p\"}}x{{/inline}}{{/if}}{{> p}}",
+            ),
+            (Handlebars, "{{#> header}}without one{{/header}}"),
+            (Handlebars, "{{> (lookup . 'kind')}}"),
+            (Handlebars, "{{#*inline (lookup . 'kind')}}x{{/inline}}{{> q}}"),
+            (
+                Handlebars,
+                "{{#*inline 'p'}}{{> @partial-block}}{{/inline}}{{#> p}}x{{/p}}",
+            ),
+            (Handlebars, "{{log a}}{{#section}}x{{/section}}{{lookup a 'b'}}"),
+            (
+                Jst,
+                "${items?.map(({ title: t }, n) => `${n}. ${t}`).join('\\n') ?? ''}",
+            ),
+            (Jst, "${Object.entries(o).map(([k, v]) => k + v).join()}"),
+            (Jst, "${JSON.stringify({ a, 'b': [1, ...c] }, null, 2)}"),
+        ] {
+            assert!(check(content_type, content).is_ok(), "{content}");
+        }
     }
 }

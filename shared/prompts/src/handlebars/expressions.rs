@@ -5,7 +5,7 @@ use super::lexer::Kind;
 use super::parser::{Parser, Result};
 use super::path::{Operand, PathText, is_scoped};
 use super::tree::{Call, Expression, Helper, Path, Source, Subject};
-use crate::error::RenderError;
+use crate::error::{Place, RenderError};
 
 /// Arguments of a helper: values, and values by name.
 pub type Arguments = (Vec<Expression>, Vec<(String, Expression)>);
@@ -17,7 +17,7 @@ pub struct Spec {
     pub head: Operand,
     pub params: Vec<Expression>,
     pub hash: Vec<(String, Expression)>,
-    pub line: usize,
+    pub place: Place,
 }
 
 impl Parser {
@@ -30,14 +30,14 @@ impl Parser {
     }
 
     pub fn spec(&mut self) -> Result<Spec> {
-        let line = self.token().line;
+        let place = self.token().place;
         let head = self.operand()?;
         let (params, hash) = self.arguments()?;
         Ok(Spec {
             head,
             params,
             hash,
-            line,
+            place,
         })
     }
 
@@ -91,10 +91,10 @@ impl Parser {
         self.expect(&Kind::OpenCall)?;
         let spec = self.spec()?;
         self.expect(&Kind::CloseCall)?;
-        let path = spec.head.into_path(spec.line);
+        let path = spec.head.into_path(spec.place);
         Ok(match path.is_simple() && self.block_param(&path).is_some() {
             true => Expression::Path(self.path(path)),
-            false => Expression::Call(Box::new(self.called(path, spec.params, spec.hash, spec.line))),
+            false => Expression::Call(Box::new(self.called(path, spec.params, spec.hash, spec.place))),
         })
     }
 
@@ -108,17 +108,17 @@ impl Parser {
             Kind::Null => Operand::Null,
             Kind::Data => {
                 self.next();
-                return self.segments(true, token.line);
+                return self.segments(true, token.place);
             }
-            Kind::Id(_) => return self.segments(false, token.line),
+            Kind::Id(_) => return self.segments(false, token.place),
             _ => return self.unexpected(),
         };
         self.next();
         Ok(literal)
     }
 
-    fn segments(&mut self, is_data: bool, line: usize) -> Result<Operand> {
-        let mut path = PathText::new(is_data, line);
+    fn segments(&mut self, is_data: bool, place: Place) -> Result<Operand> {
+        let mut path = PathText::new(is_data, place);
         let mut separator = None;
         loop {
             let Kind::Id(name) = self.peek() else {
@@ -126,7 +126,7 @@ impl Parser {
             };
             if !path.push(separator, name) {
                 let reason = format!("the path '{}' goes up or to itself behind a name", path.original);
-                return Err(RenderError::template(line, reason));
+                return Err(RenderError::template(place, reason));
             }
             self.next();
             let Kind::Separator(character) = *self.peek() else {
@@ -166,7 +166,7 @@ impl Parser {
             source,
             parts: if is_context { Vec::new() } else { path.parts },
             original: path.original,
-            line: path.line,
+            place: path.place,
         }
     }
 
@@ -179,13 +179,13 @@ impl Parser {
     }
 
     pub fn subject(&self, spec: Spec) -> Subject {
-        let path = spec.head.into_path(spec.line);
+        let path = spec.head.into_path(spec.place);
         let is_simple = path.is_simple();
         let is_param = is_simple && self.block_param(&path).is_some();
         let has_arguments = !spec.params.is_empty() || !spec.hash.is_empty();
         let is_known = path.parts.first().is_some_and(|name| known(name).is_some());
         match !is_param && (has_arguments || (is_simple && is_known)) {
-            true => Subject::Call(self.called(path, spec.params, spec.hash, spec.line)),
+            true => Subject::Call(self.called(path, spec.params, spec.hash, spec.place)),
             false => Subject::Value(self.path(path)),
         }
     }
@@ -195,14 +195,14 @@ impl Parser {
         path: PathText,
         params: Vec<Expression>,
         hash: Vec<(String, Expression)>,
-        line: usize,
+        place: Place,
     ) -> Call {
         let known = path.parts.first().and_then(|name| known(name));
         Call {
             helper: known.unwrap_or_else(|| Helper::Unknown(self.path(path))),
             params,
             hash,
-            line,
+            place,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::faults::{BLOCK_HELPER, LOOKUP_ARGUMENTS, ONE_VALUE, no_helper, reserved_helper};
 use super::render::Renderer;
 use super::scope::{Closure, Frame, Scope};
 use super::tree::{Call, Expression, Helper};
@@ -37,25 +38,18 @@ impl<'a> Renderer<'a> {
                 if params.is_empty() && !is_value {
                     return Ok(Item::Undefined);
                 }
-                let reason = format!(
-                    "there is no helper '{}'; the helpers are each, if, log, lookup, unless and with",
-                    path.original
-                );
-                return Err(RenderError::template(call.line, reason));
+                return Err(no_helper(call, path));
             }
             Helper::Reserved(name) => {
-                let reason = format!("the helper '{name}' cannot be called");
-                return Err(RenderError::template(call.line, reason));
+                return Err(reserved_helper(call, name));
             }
             Helper::Each | Helper::If | Helper::Unless | Helper::With => {}
         }
         let Some((program, inverse)) = branches else {
-            let reason = "each, if, unless and with begin a block, as in {{#if name}}…{{/if}}";
-            return Err(RenderError::template(call.line, reason));
+            return Err(RenderError::template(call.place, BLOCK_HELPER));
         };
         let [subject] = params.as_slice() else {
-            let reason = "each, if, unless and with take one value";
-            return Err(RenderError::template(call.line, reason));
+            return Err(RenderError::template(call.place, ONE_VALUE));
         };
         match &call.helper {
             Helper::Each => self.each(subject, scope, program, inverse)?,
@@ -84,10 +78,7 @@ impl<'a> Renderer<'a> {
                 let name = name.name(&mut self.output)?;
                 object.property(&name, &mut self.output)
             }
-            _ => {
-                let reason = "lookup takes a value and the name of its property";
-                Err(RenderError::template(call.line, reason))
-            }
+            _ => Err(RenderError::template(call.place, LOOKUP_ARGUMENTS)),
         }
     }
 

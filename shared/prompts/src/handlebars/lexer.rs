@@ -3,7 +3,7 @@
 //! reads its text once, so the time grows linearly with the content.
 
 use super::words::{ends_name, is_space, raw_end, tag_end, word};
-use crate::error::RenderError;
+use crate::error::{Place, RenderError};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -52,8 +52,7 @@ pub struct Token {
     /// Whether a tilde follows the opening braces, or precedes the closing ones.
     pub open_tilde: bool,
     pub close_tilde: bool,
-    /// Line from 1.
-    pub line: usize,
+    pub place: Place,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -70,11 +69,13 @@ pub fn tokens(content: &str) -> Result<Vec<Token>, RenderError> {
     let mut lexer = Lexer {
         content,
         at: 0,
-        line: 1,
+        place: Place::START,
+        begin: Place::START,
         modes: vec![Mode::Text],
         tokens: Vec::new(),
     };
     while lexer.next()? {}
+    lexer.begin = lexer.place;
     lexer.push(Kind::End, "");
     Ok(lexer.tokens)
 }
@@ -82,7 +83,9 @@ pub fn tokens(content: &str) -> Result<Vec<Token>, RenderError> {
 struct Lexer<'a> {
     content: &'a str,
     at: usize,
-    line: usize,
+    place: Place,
+    /// Where the text begins that was taken last.
+    begin: Place,
     modes: Vec<Mode>,
     tokens: Vec<Token>,
 }
@@ -95,7 +98,8 @@ impl<'a> Lexer<'a> {
     /// Advances by this many bytes and returns their text.
     fn take(&mut self, length: usize) -> &'a str {
         let taken = self.rest().get(..length).unwrap_or_default();
-        self.line += taken.matches('\n').count();
+        self.begin = self.place;
+        self.place.advance(taken);
         self.at += length;
         taken
     }
@@ -108,7 +112,7 @@ impl<'a> Lexer<'a> {
             kind,
             open_tilde: bytes.get(2) == Some(&b'~'),
             close_tilde: before_end == Some(&b'~'),
-            line: self.line - taken.matches('\n').count(),
+            place: self.begin,
         });
     }
 
@@ -123,7 +127,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn fault<T>(&self, reason: &str) -> Result<T, RenderError> {
-        Err(RenderError::template(self.line, reason))
+        Err(RenderError::template(self.place, reason))
     }
 
     fn next(&mut self) -> Result<bool, RenderError> {
@@ -194,7 +198,7 @@ impl<'a> Lexer<'a> {
         }
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let Some(length) = rest.get(first..).and_then(|rest| rest.find("{{{{")) else {
-            return self.fault("a raw block has no end");
+            return self.fault("a raw block has no end; expected its name, as in {{{{/name}}}}");
         };
         let taken = self.take(first + length);
         self.push(Kind::Content(taken.to_owned()), taken);
@@ -207,28 +211,31 @@ impl<'a> Lexer<'a> {
             return self.open(rest);
         }
         let first = rest.chars().next().unwrap_or('\0');
-        let (kind, length) = match first {
-            '(' => (Kind::OpenCall, 1),
-            ')' => (Kind::CloseCall, 1),
-            '=' => (Kind::Equals, 1),
-            '@' => (Kind::Data, 1),
-            '|' => (Kind::CloseBlockParams, 1),
-            '/' => (Kind::Separator('/'), 1),
-            '.' if rest.starts_with("..") => (Kind::Id("..".to_owned()), 2),
-            '.' if ends_name(rest.get(1..)) => (Kind::Id(".".to_owned()), 1),
-            '.' => (Kind::Separator('.'), 1),
-            '}' | '~' => return self.close(rest),
-            '"' | '\'' => return self.quoted(rest, first),
-            '[' => return self.bracketed(rest),
-            _ if is_space(first) => {
-                self.take(first.len_utf8());
-                return Ok(());
-            }
-            _ => match word(rest) {
-                Some(word) => word,
-                None => return self.fault(&format!("{first:?} cannot stand here in a tag")),
-            },
-        };
+        let (kind, length) =
+            match first {
+                '(' => (Kind::OpenCall, 1),
+                ')' => (Kind::CloseCall, 1),
+                '=' => (Kind::Equals, 1),
+                '@' => (Kind::Data, 1),
+                '|' => (Kind::CloseBlockParams, 1),
+                '/' => (Kind::Separator('/'), 1),
+                '.' if rest.starts_with("..") => (Kind::Id("..".to_owned()), 2),
+                '.' if ends_name(rest.get(1..)) => (Kind::Id(".".to_owned()), 1),
+                '.' => (Kind::Separator('.'), 1),
+                '}' | '~' => return self.close(rest),
+                '"' | '\'' => return self.quoted(rest, first),
+                '[' => return self.bracketed(rest),
+                _ if is_space(first) => {
+                    self.take(first.len_utf8());
+                    return Ok(());
+                }
+                _ => match word(rest) {
+                    Some(word) => word,
+                    None => return self.fault(&format!(
+                        "{first:?} cannot stand here in a tag; expected a name, a value in quotes, or '}}}}'"
+                    )),
+                },
+            };
         let taken = self.take(length);
         self.push(kind, taken);
         Ok(())
@@ -300,7 +307,7 @@ impl<'a> Lexer<'a> {
             rest.find("}}").map(|at| at + 2)
         };
         let Some(length) = length else {
-            return self.fault("a comment has no end");
+            return self.fault("a comment has no end; expected '}}', or '--}}' where it begins with dashes");
         };
         let taken = self.take(length);
         self.end_mode();
@@ -320,7 +327,7 @@ impl<'a> Lexer<'a> {
         } else if rest.starts_with("~}}") {
             (Kind::Close, 3)
         } else {
-            return self.fault("a tag ends with two braces");
+            return self.fault("a brace stands alone; expected '}}' at the end of the tag");
         };
         let taken = self.take(length);
         self.end_mode();
@@ -342,7 +349,7 @@ impl<'a> Lexer<'a> {
             }
         }
         if end == 1 {
-            return self.fault("a text has no closing quote");
+            return self.fault("a text has no closing quote; expected the quote that it begins with");
         }
         let taken = self.take(end);
         let inside = taken.get(1..end - 1).unwrap_or_default();
@@ -361,7 +368,7 @@ impl<'a> Lexer<'a> {
             }
         }
         if end == 0 {
-            return self.fault("a name in brackets has no end");
+            return self.fault("a name in brackets has no end; expected ']'");
         }
         let taken = self.take(end);
         let mut name = String::new();

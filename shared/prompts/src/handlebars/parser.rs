@@ -6,7 +6,7 @@ use super::lexer::{Kind, Token, tokens};
 use super::path::Operand;
 use super::tree::{Block, Content, Decorator, Node, Partial, PartialName, Program, Strip};
 use super::whitespace;
-use crate::error::RenderError;
+use crate::error::{Place, RenderError};
 use crate::limits::MAX_NESTING;
 
 pub type Result<T> = std::result::Result<T, RenderError>;
@@ -51,7 +51,7 @@ impl Parser {
             kind: Kind::End,
             open_tilde: false,
             close_tilde: false,
-            line: 1,
+            place: Place::START,
         })
     }
 
@@ -74,22 +74,32 @@ impl Parser {
 
     pub fn unexpected<T>(&self) -> Result<T> {
         let what = match self.peek() {
-            Kind::End => "the template ends within a block or a tag",
-            Kind::OpenEndBlock => "a block is closed that is not open",
-            Kind::Inverse | Kind::OpenInverseChain => "an 'else' stands outside a block, or behind another",
-            Kind::Close | Kind::CloseUnescaped | Kind::CloseRawBlock => {
-                "a tag ends before it is complete, or with other braces than it begins with"
+            Kind::End => {
+                "the template ends within a block or a tag; expected '}}', or the end of the block, as in {{/if}}"
             }
-            _ => "a tag holds what cannot stand there",
+            Kind::OpenEndBlock => {
+                "a block is closed that is not open; expected text, a value or a block before it"
+            }
+            Kind::Inverse | Kind::OpenInverseChain => {
+                "an 'else' stands outside a block, or behind another; expected it within one block, once"
+            }
+            Kind::Close | Kind::CloseUnescaped | Kind::CloseRawBlock => {
+                "a tag ends before it is complete, or with other braces than it begins with; expected a name or a value, and as \
+                 many braces as at the beginning"
+            }
+            _ => {
+                "a tag holds what cannot stand there; expected a name, a value in quotes, 'name=value' behind all other values, \
+                 or '}}'"
+            }
         };
-        Err(RenderError::template(self.token().line, what))
+        Err(RenderError::template(self.token().place, what))
     }
 
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             let reason = format!("blocks and calls are nested more than {MAX_NESTING} deep");
-            return Err(RenderError::template(self.token().line, reason));
+            return Err(RenderError::template(self.token().place, reason));
         }
         let read = read(self);
         self.depth -= 1;
@@ -154,7 +164,7 @@ impl Parser {
                 program: None,
                 strip,
                 close_strip: strip,
-                line: spec.line,
+                place: spec.place,
             })));
         }
         Ok(Node::Mustache(self.resolve(spec), strip))
@@ -185,14 +195,14 @@ impl Parser {
     }
 
     /// Parses the closing tag, which must have the name of the opening one.
-    fn closed(&mut self, head: &Operand, line: usize) -> Result<Strip> {
+    fn closed(&mut self, head: &Operand, place: Place) -> Result<Strip> {
         let open = self.expect(&Kind::OpenEndBlock)?;
         let name = self.operand()?;
         let close = self.expect(&Kind::Close)?;
         if !name.is_same(head) {
             let (begin, end) = (head.original(), name.original());
             let reason = format!("the block '{begin}' is closed as '{end}'");
-            return Err(RenderError::template(line, reason));
+            return Err(RenderError::template(place, reason));
         }
         Ok(strip(&open, &close))
     }
@@ -204,18 +214,18 @@ impl Parser {
             if matches!(self.peek(), Kind::Inverse | Kind::OpenInverseChain) {
                 return self.unexpected();
             }
-            let close_strip = self.closed(&opened.spec.head, opened.spec.line)?;
+            let close_strip = self.closed(&opened.spec.head, opened.spec.place)?;
             return Ok(Node::Decorator(Box::new(Decorator {
                 name: opened.spec.head.original(),
                 params: opened.spec.params,
                 program: Some(program),
                 strip: opened.strip,
                 close_strip,
-                line: opened.spec.line,
+                place: opened.spec.place,
             })));
         }
         let mut inverse = self.inverse_chain()?;
-        let close_strip = self.closed(&opened.spec.head, opened.spec.line)?;
+        let close_strip = self.closed(&opened.spec.head, opened.spec.place)?;
         if let Some((inverse, _)) = &mut inverse {
             end_chain(inverse, close_strip);
         }
@@ -281,7 +291,7 @@ impl Parser {
             Kind::Inverse => Some(self.inverse()?),
             _ => None,
         };
-        let close_strip = self.closed(&opened.spec.head, opened.spec.line)?;
+        let close_strip = self.closed(&opened.spec.head, opened.spec.place)?;
         let (program, inverse_strip) = program.unzip();
         Ok(Node::Block(Box::new(Block {
             subject: self.subject(opened.spec),
@@ -306,7 +316,7 @@ impl Parser {
         };
         if *name != spec.head.original() {
             let reason = format!("the raw block '{}' is closed as '{name}'", spec.head.original());
-            return Err(RenderError::template(spec.line, reason));
+            return Err(RenderError::template(spec.place, reason));
         }
         self.next();
         Ok(self.finished(spec, program, None, Strip::default(), Strip::default()))
@@ -317,7 +327,7 @@ impl Parser {
         let (name, arguments) = self.partial_spec()?;
         let close = self.expect(&Kind::Close)?;
         let strip = strip(&open, &close);
-        self.included(name, arguments, None, (strip, strip), open.line)
+        self.included(name, arguments, None, (strip, strip), open.place)
     }
 
     fn partial_block(&mut self) -> Result<Node> {
@@ -327,11 +337,11 @@ impl Parser {
         let program = self.program(Vec::new())?;
         let Ok(head) = name else {
             let reason = "a partial with a block has a fixed name";
-            return Err(RenderError::template(open.line, reason));
+            return Err(RenderError::template(open.place, reason));
         };
-        let close_strip = self.closed(&head, open.line)?;
+        let close_strip = self.closed(&head, open.place)?;
         let strips = (strip(&open, &close), close_strip);
-        self.included(Ok(head), arguments, Some(program), strips, open.line)
+        self.included(Ok(head), arguments, Some(program), strips, open.place)
     }
 
     fn included(
@@ -340,10 +350,10 @@ impl Parser {
         (mut params, hash): Arguments,
         program: Option<Program>,
         (strip, close_strip): (Strip, Strip),
-        line: usize,
+        place: Place,
     ) -> Result<Node> {
         if params.len() > 1 {
-            return Err(RenderError::template(line, "a partial takes one context"));
+            return Err(RenderError::template(place, "a partial takes one context"));
         }
         Ok(Node::Partial(Box::new(Partial {
             name: match name {
@@ -356,7 +366,7 @@ impl Parser {
             indent: String::new(),
             strip,
             close_strip,
-            line,
+            place,
         })))
     }
 }

@@ -3,13 +3,14 @@
 
 use std::rc::Rc;
 
+use super::faults::{no_decorator, no_partial};
 use super::render::{Known, Renderer};
 use super::scope::{Closure, Frame, Inlines, PartialBlock, Scope};
 use super::tree::{Node, Partial, PartialName, Program};
 use crate::error::RenderError;
 use crate::value::{Item, Merged};
 
-const PARTIAL_BLOCK: &str = "@partial-block";
+pub const PARTIAL_BLOCK: &str = "@partial-block";
 
 /// Target of a partial.
 enum Included<'a> {
@@ -32,11 +33,7 @@ impl<'a> Renderer<'a> {
                 continue;
             };
             if decorator.name != "inline" {
-                let reason = format!(
-                    "there is no decorator '{}'; the only one is inline",
-                    decorator.name
-                );
-                return Err(RenderError::template(decorator.line, reason));
+                return Err(no_decorator(decorator));
             }
             let name = match decorator.params.first() {
                 Some(name) => self.value(name, scope)?,
@@ -98,10 +95,7 @@ impl<'a> Renderer<'a> {
                 self.run(&block.closure, context, Some(Rc::new(frame)), Some(Vec::new()))?;
             }
             None => {
-                let reason = format!(
-                    "there is no partial '{name}'; a template includes its own inline partials alone"
-                );
-                return Err(RenderError::template(partial.line, reason));
+                return Err(no_partial(partial, &name));
             }
         }
         self.indent(begin, &partial.indent)

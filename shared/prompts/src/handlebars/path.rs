@@ -2,6 +2,8 @@
 
 use platform::javascript::number_text;
 
+use crate::error::Place;
+
 /// First word of a tag, or an argument of a helper.
 pub enum Operand {
     Path(PathText),
@@ -33,7 +35,7 @@ impl Operand {
     }
 
     /// Converts to a path: a literal at the beginning of a tag is the name of a value.
-    pub fn into_path(self, line: usize) -> PathText {
+    pub fn into_path(self, place: Place) -> PathText {
         match self {
             Self::Path(path) => path,
             literal => PathText {
@@ -41,7 +43,7 @@ impl Operand {
                 depth: 0,
                 parts: vec![literal.original()],
                 original: literal.original(),
-                line,
+                place,
             },
         }
     }
@@ -54,17 +56,17 @@ pub struct PathText {
     pub depth: usize,
     pub parts: Vec<String>,
     pub original: String,
-    pub line: usize,
+    pub place: Place,
 }
 
 impl PathText {
-    pub fn new(is_data: bool, line: usize) -> Self {
+    pub fn new(is_data: bool, place: Place) -> Self {
         Self {
             is_data,
             depth: 0,
             parts: Vec::new(),
             original: if is_data { "@" } else { "" }.to_owned(),
-            line,
+            place,
         }
     }
 

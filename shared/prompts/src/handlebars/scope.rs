@@ -137,7 +137,7 @@ impl<'a> Scope<'a> {
                         "the block parameter '{}' has no value in an inline partial",
                         path.original
                     );
-                    return Err(RenderError::template(path.line, reason));
+                    return Err(RenderError::template(path.place, reason));
                 };
                 values.get(place).cloned().unwrap_or(Item::Undefined)
             }

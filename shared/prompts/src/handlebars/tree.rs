@@ -1,5 +1,7 @@
 //! Defines the parsed template.
 
+use crate::error::Place;
+
 /// Statements that run together, in their own scope.
 #[derive(Debug, Default)]
 pub struct Program {
@@ -66,7 +68,7 @@ pub struct Partial {
     pub indent: String,
     pub strip: Strip,
     pub close_strip: Strip,
-    pub line: usize,
+    pub place: Place,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,7 @@ pub struct Decorator {
     pub program: Option<Program>,
     pub strip: Strip,
     pub close_strip: Strip,
-    pub line: usize,
+    pub place: Place,
 }
 
 #[derive(Debug)]
@@ -103,7 +105,7 @@ pub struct Call {
     pub helper: Helper,
     pub params: Vec<Expression>,
     pub hash: Vec<(String, Expression)>,
-    pub line: usize,
+    pub place: Place,
 }
 
 #[derive(Debug)]
@@ -127,7 +129,7 @@ pub struct Path {
     pub parts: Vec<String>,
     /// Text for messages.
     pub original: String,
-    pub line: usize,
+    pub place: Place,
 }
 
 /// Start of a path.

@@ -1,27 +1,32 @@
 //! Renders a template literal over data. A missing value is an error with its name, where JavaScript would
 //! write `undefined`; `??`, `||`, `&&`, `!`, `a ? b : c` and comparisons for equality accept a missing value.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
-use super::tree::{Expression, Kind, Operator, Part, Template};
+use super::tree::{Element, Expression, Kind, Operator, Part, Template};
 use crate::error::RenderError;
 use crate::output::Output;
-use crate::value::Item;
+use crate::value::{Item, Merged};
 
-type Result<T> = std::result::Result<T, RenderError>;
+pub type Result<T> = std::result::Result<T, RenderError>;
 
 pub fn render(template: &Template, data: &Value) -> Result<String> {
     let mut renderer = Renderer {
         data: Item::from(data),
         output: Output::new(),
+        locals: Vec::new(),
     };
     renderer.template(template)?;
     Ok(renderer.output.into_text())
 }
 
-struct Renderer<'a> {
+pub struct Renderer<'a> {
     data: Item<'a>,
-    output: Output,
+    pub output: Output,
+    /// Parameters of the running functions, the outermost first.
+    pub locals: Vec<Item<'a>>,
 }
 
 impl<'a> Renderer<'a> {
@@ -47,7 +52,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the joined text of values, within the limits of the output.
-    fn text(&mut self, values: &[&Item<'a>]) -> Result<Item<'a>> {
+    pub fn text(&mut self, values: &[&Item<'a>]) -> Result<Item<'a>> {
         let begin = self.output.len();
         for value in values {
             self.print(value)?;
@@ -56,20 +61,23 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the value of an expression; fails where it is missing.
-    fn required(&mut self, expression: &'a Expression) -> Result<Item<'a>> {
+    pub fn required(&mut self, expression: &'a Expression) -> Result<Item<'a>> {
         match self.value(expression)? {
             Item::Undefined => {
                 let reason = match name(expression) {
+                    Some(name) if matches!(expression.kind, Kind::Local(..)) => {
+                        format!("'{name}' has no value")
+                    }
                     Some(name) => format!("the data has no '{name}'"),
                     None => "an expression has no value, because the data lacks it".to_owned(),
                 };
-                Err(RenderError::data(expression.line, reason))
+                Err(RenderError::data(expression.place, reason))
             }
             value => Ok(value),
         }
     }
 
-    fn value(&mut self, expression: &'a Expression) -> Result<Item<'a>> {
+    pub fn value(&mut self, expression: &'a Expression) -> Result<Item<'a>> {
         self.output.spend(1)?;
         Ok(match &expression.kind {
             Kind::Undefined => Item::Undefined,
@@ -86,8 +94,15 @@ impl<'a> Renderer<'a> {
                 self.template(template)?;
                 Item::Made(self.output.take_from(begin).into())
             }
+            Kind::Local(slot, _) => self.locals.get(*slot).cloned().unwrap_or(Item::Undefined),
+            Kind::Array(elements) => self.array(elements)?,
+            Kind::Object(fields) => self.object(fields)?,
+            Kind::Global(function, arguments) => self.call_global(expression.place, *function, arguments)?,
+            Kind::TypeOf(operand) => self.type_of(operand)?,
             Kind::Group(inside) => self.value(inside)?,
-            Kind::Member(..) | Kind::Index(..) => self.chain(expression)?.unwrap_or(Item::Undefined),
+            Kind::Member(..) | Kind::Index(..) | Kind::Method(..) => {
+                self.chain(expression)?.unwrap_or(Item::Undefined)
+            }
             Kind::Not(operand) => Item::Bool(!self.value(operand)?.is_true()),
             Kind::Minus(operand) => Item::Number(-self.number(operand)?),
             Kind::Plus(operand) => Item::Number(self.number(operand)?),
@@ -102,9 +117,9 @@ impl<'a> Renderer<'a> {
     /// Returns a property; `None` where a `?.` in the path finds no object, which ends the whole path.
     fn chain(&mut self, expression: &'a Expression) -> Result<Option<Item<'a>>> {
         let (object, is_optional) = match &expression.kind {
-            Kind::Member(object, _, is_optional) | Kind::Index(object, _, is_optional) => {
-                (object, *is_optional)
-            }
+            Kind::Member(object, _, is_optional)
+            | Kind::Index(object, _, is_optional)
+            | Kind::Method(object, _, _, is_optional) => (object, *is_optional),
             _ => return self.value(expression).map(Some),
         };
         let Some(owner) = self.chain(object)? else {
@@ -118,9 +133,12 @@ impl<'a> Renderer<'a> {
                 Some(name) => format!("the data has no '{name}', of which a property is read"),
                 None => "a property is read of what has no value".to_owned(),
             };
-            return Err(RenderError::data(expression.line, reason));
+            return Err(RenderError::data(expression.place, reason));
         }
         match &expression.kind {
+            Kind::Method(_, method, arguments, _) => self
+                .call_method(expression.place, &owner, *method, arguments)
+                .map(Some),
             Kind::Member(_, name, _) => owner.property(name, &mut self.output).map(Some),
             Kind::Index(_, index, _) => {
                 let name = self.required(index)?.name(&mut self.output)?;
@@ -130,13 +148,39 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    fn array(&mut self, elements: &'a [Element]) -> Result<Item<'a>> {
+        let elements = self.elements(elements)?;
+        Ok(Item::List(elements.into()))
+    }
+
+    fn type_of(&mut self, operand: &'a Expression) -> Result<Item<'a>> {
+        Ok(Item::Text(match self.value(operand)? {
+            Item::Undefined => "undefined",
+            Item::Bool(_) => "boolean",
+            Item::Number(_) | Item::Integer(_) => "number",
+            Item::Text(_) | Item::Made(_) => "string",
+            _ => "object",
+        }))
+    }
+
+    fn object(&mut self, fields: &'a [(String, Expression)]) -> Result<Item<'a>> {
+        let mut own = Vec::with_capacity(fields.len());
+        for (name, value) in fields {
+            own.push((name.as_str(), self.value(value)?));
+        }
+        Ok(Item::Merged(Rc::new(Merged {
+            base: Item::Empty,
+            own,
+        })))
+    }
+
     fn number(&mut self, expression: &'a Expression) -> Result<f64> {
         let value = self.required(expression)?;
         Ok(self.primitive(value)?.number())
     }
 
     /// Returns the value itself, or the text of an object.
-    fn primitive(&mut self, value: Item<'a>) -> Result<Item<'a>> {
+    pub fn primitive(&mut self, value: Item<'a>) -> Result<Item<'a>> {
         match value.is_object() {
             true => self.text(&[&value]),
             false => Ok(value),
@@ -214,7 +258,7 @@ impl<'a> Renderer<'a> {
 /// Returns a path as written in the template, without the content of brackets.
 fn name(expression: &Expression) -> Option<String> {
     match &expression.kind {
-        Kind::Variable(name) => Some(name.clone()),
+        Kind::Variable(name) | Kind::Local(_, name) => Some(name.clone()),
         Kind::Member(object, member, _) => Some(format!("{}.{member}", name(object)?)),
         Kind::Index(object, index, _) => Some(match &index.kind {
             Kind::Number(number) => format!("{}[{number}]", name(object)?),

@@ -1,15 +1,16 @@
 //! Reads the characters and words of a template literal and its expressions.
 
 use super::tree::Operator;
-use crate::error::RenderError;
+use crate::error::{Place, RenderError};
 
 type Result<T> = std::result::Result<T, RenderError>;
 
-/// Reads a content from beginning to end, each character once.
+/// Reads a content from beginning to end. A copy of it remembers a place.
+#[derive(Clone, Copy)]
 pub struct Reader<'a> {
     content: &'a str,
     at: usize,
-    pub line: usize,
+    pub place: Place,
 }
 
 impl<'a> Reader<'a> {
@@ -17,7 +18,7 @@ impl<'a> Reader<'a> {
         Self {
             content,
             at: 0,
-            line: 1,
+            place: Place::START,
         }
     }
 
@@ -31,33 +32,36 @@ impl<'a> Reader<'a> {
 
     pub fn next(&mut self) -> Option<char> {
         let character = self.peek()?;
-        self.at += character.len_utf8();
-        self.line += usize::from(character == '\n');
+        self.advance(character.len_utf8());
         Some(character)
+    }
+
+    fn advance(&mut self, length: usize) {
+        let text = self.rest().get(..length).unwrap_or_default();
+        self.place.advance(text);
+        self.at += length;
     }
 
     /// Consumes a text, if it is next.
     pub fn take(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
         if is_next {
-            self.at += text.len();
+            self.advance(text.len());
         }
         is_next
     }
 
     pub fn fault<T>(&self, reason: impl Into<String>) -> Result<T> {
-        Err(RenderError::template(self.line, reason))
+        Err(RenderError::template(self.place, reason))
     }
 
-    /// Fails at something that is not rendered, even if it is valid JavaScript.
-    pub fn not_rendered<T>(&self) -> Result<T> {
+    /// Fails at something else than what is expected, even if it is valid JavaScript.
+    pub fn unexpected<T>(&self, expected: &str) -> Result<T> {
         let next = match self.peek() {
-            Some(next) => format!("at {next:?}"),
-            None => "at the end".to_owned(),
+            Some(next) => format!("{next:?}"),
+            None => "the end".to_owned(),
         };
-        self.fault(format!(
-            "an expression is not one that is rendered ({next}): use variables, properties, literals, operators and 'a ? b : c'"
-        ))
+        self.fault(format!("expected {expected}, found {next}"))
     }
 
     /// Skips white space and comments within an expression.
@@ -75,7 +79,7 @@ impl<'a> Reader<'a> {
             } else if self.take("/*") {
                 while !self.take("*/") {
                     if self.next().is_none() {
-                        return self.fault("a comment has no end");
+                        return self.fault("a comment has no end; expected */");
                     }
                 }
             } else {
@@ -92,7 +96,7 @@ impl<'a> Reader<'a> {
         let word = rest
             .get(..length)
             .filter(|word| word.starts_with(|first: char| is_part(first) && !first.is_ascii_digit()))?;
-        self.at += length;
+        self.advance(length);
         Some(word)
     }
 
@@ -120,10 +124,11 @@ impl<'a> Reader<'a> {
             behind(length).starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '$'));
         match text.parse() {
             Ok(number) if !is_octal && !is_word => {
-                self.at += length;
+                self.advance(length);
                 Ok(Some(number))
             }
-            _ => self.fault("a number is not written in decimal digits alone"),
+            _ => self
+                .fault("a number is not written in decimal digits alone; expected one such as 12 or 1.5e3"),
         }
     }
 
@@ -171,7 +176,7 @@ impl<'a> Reader<'a> {
     /// Reads an escape sequence after its backslash, in a template (`is_template`) or a string.
     pub fn escape(&mut self, text: &mut String, is_template: bool) -> Result<()> {
         let Some(escaped) = self.next() else {
-            return self.fault("a backslash stands at the end");
+            return self.fault("a backslash stands at the end; expected a character behind it");
         };
         let made = match escaped {
             'n' => '\n',
@@ -192,7 +197,7 @@ impl<'a> Reader<'a> {
             }
             'u' => self.unicode()?,
             '0'..='9' if is_template || escaped != '0' => {
-                return self.fault("a backslash stands before a digit");
+                return self.fault("a backslash stands before a digit; expected \\\\ for a backslash");
             }
             other => other,
         };
@@ -208,15 +213,15 @@ impl<'a> Reader<'a> {
                 .get(..end)
                 .and_then(|digits| u32::from_str_radix(digits, 16).ok());
             let Some(code) = code.filter(|code| *code <= 0x10_ffff) else {
-                return self.fault("\\u{ } holds no character");
+                return self.fault("\\u{ } holds no character; expected hexadecimal digits up to 10ffff");
             };
-            self.at += end + 1;
+            self.advance(end + 1);
             return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
         let unit = self.hexadecimal(4)?;
         // Two surrogates make one character.
         if (0xd800..0xdc00).contains(&unit) {
-            let (at, line) = (self.at, self.line);
+            let before = *self;
             if self.take("\\u")
                 && let Ok(low) = self.hexadecimal(4)
                 && (0xdc00..0xe000).contains(&low)
@@ -224,7 +229,7 @@ impl<'a> Reader<'a> {
                 let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            (self.at, self.line) = (at, line);
+            *self = before;
         }
         Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
@@ -235,7 +240,7 @@ impl<'a> Reader<'a> {
         let Some(value) = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) else {
             return self.fault("an escape has too few hexadecimal digits");
         };
-        self.at += count;
+        self.advance(count);
         Ok(value)
     }
 }

@@ -1,15 +1,20 @@
 //! Renders JavaScript templates: the content is the inside of one template literal, and `${expression}`
 //! stands for a value.
 //!
-//! No JavaScript runs. The supported expressions are a small part of the language without functions, loops
-//! and assignments, so that each takes a limited number of steps: variables, properties (`a.b`, `a[0]`,
-//! `a?.b`), literals, template literals in expressions, `!`, `-`, `+`, `*`, `/`, `%`, comparisons, `&&`,
-//! `||`, `??` and `a ? b : c`. A variable is a field of the data.
+//! No JavaScript runs. The supported expressions are a part of the language without loops and assignments:
+//! variables, properties, literals, template literals in expressions, operators, `a ? b : c`, and the
+//! functions of [`functions`], some of which take a function `x => …`. Each takes a limited number of steps. A
+//! variable is a field of the data.
 
+mod arrays;
+mod calls;
 mod evaluate;
+mod functions;
 mod lexer;
 mod parser;
-mod tree;
+mod primary;
+mod texts;
+pub(crate) mod tree;
 
 pub use evaluate::render;
 pub use parser::parse;

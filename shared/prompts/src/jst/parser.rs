@@ -2,15 +2,16 @@
 
 use super::lexer::Reader;
 use super::tree::{Expression, Kind, Operator, Part, Template};
-use crate::error::RenderError;
+use crate::error::{Place, RenderError};
 use crate::limits::MAX_NESTING;
 
-type Result<T> = std::result::Result<T, RenderError>;
+pub type Result<T> = std::result::Result<T, RenderError>;
 
 pub fn parse(content: &str) -> Result<Template> {
     let mut parser = Parser {
         reader: Reader::new(content),
         depth: 0,
+        locals: Vec::new(),
     };
     let template = parser.template()?;
     match parser.reader.peek() {
@@ -21,15 +22,17 @@ pub fn parse(content: &str) -> Result<Template> {
     }
 }
 
-struct Parser<'a> {
-    reader: Reader<'a>,
+pub struct Parser<'a> {
+    pub reader: Reader<'a>,
     /// Number of open expressions.
     depth: usize,
+    /// Parameters of the open functions, the outermost first.
+    pub locals: Vec<&'a str>,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// Parses text and expressions up to a backtick or the end.
-    fn template(&mut self) -> Result<Template> {
+    pub fn template(&mut self) -> Result<Template> {
         let (mut parts, mut text) = (Vec::new(), String::new());
         loop {
             match self.reader.peek() {
@@ -43,7 +46,7 @@ impl Parser<'_> {
                         parts.push(Part::Text(std::mem::take(&mut text)));
                     }
                     parts.push(Part::Expression(self.expression()?));
-                    self.expect("}")?;
+                    self.expect("}", "an operator, or '}' at the end of the expression")?;
                 }
                 // JavaScript normalizes all line ends to this one.
                 Some('\r') => {
@@ -60,15 +63,16 @@ impl Parser<'_> {
         Ok(Template { parts })
     }
 
-    fn expect(&mut self, text: &str) -> Result<()> {
+    /// Consumes a text; `expected` says in words what may stand there.
+    pub fn expect(&mut self, text: &str, expected: &str) -> Result<()> {
         self.reader.skip_space()?;
         match self.reader.take(text) {
             true => Ok(()),
-            false => self.reader.not_rendered(),
+            false => self.reader.unexpected(expected),
         }
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return self
@@ -80,22 +84,19 @@ impl Parser<'_> {
         read
     }
 
-    fn made(&self, kind: Kind) -> Result<Expression> {
+    /// Returns an expression that begins at a place.
+    pub fn made(&self, place: Place, kind: Kind) -> Result<Expression> {
         let depth = 1 + kind.depth();
         if depth > MAX_NESTING {
             let reason =
                 format!("an expression has more than {MAX_NESTING} operators and parts within one another");
             return self.reader.fault(reason);
         }
-        Ok(Expression {
-            kind,
-            line: self.reader.line,
-            depth,
-        })
+        Ok(Expression { kind, place, depth })
     }
 
     /// Parses an expression, including `a ? b : c`.
-    fn expression(&mut self) -> Result<Expression> {
+    pub fn expression(&mut self) -> Result<Expression> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
             parser.reader.skip_space()?;
@@ -103,13 +104,11 @@ impl Parser<'_> {
                 return Ok(condition);
             }
             let first = parser.expression()?;
-            parser.expect(":")?;
+            parser.expect(":", "an operator, or ':' before the second choice")?;
             let second = parser.expression()?;
-            parser.made(Kind::Choice(
-                Box::new(condition),
-                Box::new(first),
-                Box::new(second),
-            ))
+            let place = condition.place;
+            let choice = Kind::Choice(Box::new(condition), Box::new(first), Box::new(second));
+            parser.made(place, choice)
         })
     }
 
@@ -131,12 +130,18 @@ impl Parser<'_> {
             if mixes(&left) || mixes(&right) {
                 return self.reader.fault("'??' beside '&&' or '||' needs parentheses");
             }
-            left = self.made(Kind::Binary(operator, Box::new(left), Box::new(right)))?;
+            let place = left.place;
+            left = self.made(place, Kind::Binary(operator, Box::new(left), Box::new(right)))?;
         }
     }
 
     fn unary(&mut self) -> Result<Expression> {
         self.reader.skip_space()?;
+        let place = self.reader.place;
+        if self.takes_word("typeof") {
+            let operand = self.nested(Self::unary)?;
+            return self.made(place, Kind::TypeOf(Box::new(operand)));
+        }
         let is_double = self.reader.rest().starts_with("++") || self.reader.rest().starts_with("--");
         let make: fn(Box<Expression>) -> Kind = match self.reader.peek() {
             Some('!') => Kind::Not,
@@ -146,11 +151,22 @@ impl Parser<'_> {
         };
         self.reader.next();
         let operand = self.nested(Self::unary)?;
-        self.made(make(Box::new(operand)))
+        self.made(place, make(Box::new(operand)))
+    }
+
+    /// Consumes a word, if it is next.
+    fn takes_word(&mut self, word: &str) -> bool {
+        let before = self.reader;
+        let is_next = self.reader.word() == Some(word);
+        if !is_next {
+            self.reader = before;
+        }
+        is_next
     }
 
     fn members(&mut self) -> Result<Expression> {
         let mut object = self.primary()?;
+        let place = object.place;
         loop {
             self.reader.skip_space()?;
             // The question mark in `a ?.5 : b` is not a `?.`.
@@ -166,64 +182,25 @@ impl Parser<'_> {
             self.reader.skip_space()?;
             if (is_optional || !is_dotted) && self.reader.take("[") {
                 let name = self.expression()?;
-                self.expect("]")?;
-                object = self.made(Kind::Index(Box::new(object), Box::new(name), is_optional))?;
+                self.expect("]", "an operator, or ']' behind the name of the property")?;
+                object = self.made(place, Kind::Index(Box::new(object), Box::new(name), is_optional))?;
             } else if is_dotted {
+                let at = self.reader.place;
                 let Some(name) = self.reader.word() else {
-                    return self.reader.not_rendered();
+                    return self.reader.unexpected("the name of a property");
                 };
-                object = self.made(Kind::Member(Box::new(object), name.to_owned(), is_optional))?;
+                self.reader.skip_space()?;
+                let kind = match self.reader.peek() {
+                    Some('(') => self.method(at, object, name, is_optional)?,
+                    _ => Kind::Member(Box::new(object), name.to_owned(), is_optional),
+                };
+                object = self.made(place, kind)?;
             } else if matches!(self.reader.peek(), Some('(' | '`')) {
-                return self.reader.fault("functions are not called");
+                return self.reader.fault(
+                    "only named functions are called, as in items.map(x => x.name); expected an operator or a property",
+                );
             } else {
                 return Ok(object);
-            }
-        }
-    }
-
-    fn primary(&mut self) -> Result<Expression> {
-        if self.reader.take("(") {
-            let inside = self.expression()?;
-            self.expect(")")?;
-            return self.made(Kind::Group(Box::new(inside)));
-        }
-        if self.reader.take("`") {
-            let template = self.nested(Self::template)?;
-            self.expect("`")?;
-            return self.made(Kind::Template(template));
-        }
-        if let Some(quote @ ('"' | '\'')) = self.reader.peek() {
-            return self.quoted(quote);
-        }
-        if let Some(number) = self.reader.number()? {
-            return self.made(Kind::Number(number));
-        }
-        let Some(word) = self.reader.word() else {
-            return self.reader.not_rendered();
-        };
-        let kind = match word {
-            "true" => Kind::Bool(true),
-            "false" => Kind::Bool(false),
-            "null" => Kind::Null,
-            "undefined" => Kind::Undefined,
-            "async" | "await" | "class" | "delete" | "function" | "import" | "in" | "instanceof" | "new"
-            | "super" | "this" | "typeof" | "void" | "yield" => {
-                return self.reader.fault(format!("'{word}' is not rendered"));
-            }
-            word => Kind::Variable(word.to_owned()),
-        };
-        self.made(kind)
-    }
-
-    fn quoted(&mut self, quote: char) -> Result<Expression> {
-        self.reader.next();
-        let mut text = String::new();
-        loop {
-            match self.reader.next() {
-                Some(next) if next == quote => return self.made(Kind::Text(text)),
-                Some('\\') => self.reader.escape(&mut text, false)?,
-                None | Some('\n' | '\r') => return self.reader.fault("a string has no closing quote"),
-                Some(next) => text.push(next),
             }
         }
     }

@@ -156,7 +156,10 @@ mod tests {
             ),
             (json!({ "matched": false }), Some((false, None))),
             (json!({ "matched": "True", "score": 0.9 }), Some((true, None))),
-            (json!({ "matched": " false ", "rationale": null }), Some((false, None))),
+            (
+                json!({ "matched": " false ", "rationale": null }),
+                Some((false, None)),
+            ),
             (json!({ "matched": true, "rationale": ["a"] }), Some((true, None))),
             (json!({ "matched": "yes and no" }), None),
             (json!({ "matched": 1 }), None),

@@ -63,8 +63,8 @@ fn refusal(
         None => format!("message {} of the interaction", index + 1),
     };
     let at = fault
-        .line
-        .map(|line| format!(" at line {line}"))
+        .place
+        .map(|place| format!(" at {place}"))
         .unwrap_or_default();
     format!(
         "The interaction '{}' cannot be rendered: {which} fails{at}: {}. Change the template, or the data that it is given.",

@@ -65,7 +65,11 @@ fn answer_cut_at_the_limit_of_tokens_is_marked() {
 #[test]
 fn answer_cut_at_the_limit_of_tokens_is_continued_where_the_interaction_says_so() {
     let agent = || with_limit(TokenLimit::Continue);
-    let model = Scripted::new([Ok(cut("It runs un")), Ok(cut("til the end ")), Ok(says("of May."))]);
+    let model = Scripted::new([
+        Ok(cut("It runs un")),
+        Ok(cut("til the end ")),
+        Ok(says("of May.")),
+    ]);
     let outcome = conversation(&model, agent(), &input()).run().unwrap();
     let whole = json!({ "message": "It runs until the end of May." });
     assert_eq!(outcome.result, Some(whole));
