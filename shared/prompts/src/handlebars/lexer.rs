@@ -301,8 +301,7 @@ impl<'a> Lexer<'a> {
 
     fn comment(&mut self, rest: &str, inside: &str) -> Result<(), RenderError> {
         let length = if inside.starts_with("!--") {
-            let ends = ["--}}", "--~}}"].map(|end| rest.find(end).map(|at| at + end.len()));
-            ends.into_iter().flatten().min()
+            long_comment(rest)
         } else {
             rest.find("}}").map(|at| at + 2)
         };
@@ -381,5 +380,20 @@ impl<'a> Lexer<'a> {
         }
         self.push(Kind::Id(name), taken);
         Ok(())
+    }
+}
+
+/// Returns the length of a comment up to its dashes and braces. It reads no further than that, so that many
+/// comments take linear time.
+fn long_comment(rest: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += rest.get(at..)?.find("--")?;
+        let end = rest.get(at + 2..)?;
+        let end = end.strip_prefix('~').unwrap_or(end);
+        if let Some(behind) = end.strip_prefix("}}") {
+            return Some(rest.len() - behind.len());
+        }
+        at += 1;
     }
 }

@@ -59,8 +59,7 @@ impl<'a> Parser<'a> {
             "false" => Ok(Kind::Bool(false)),
             "null" => Ok(Kind::Null),
             "undefined" => Ok(Kind::Undefined),
-            "async" | "await" | "class" | "delete" | "function" | "import" | "in" | "instanceof" | "new"
-            | "super" | "this" | "typeof" | "void" | "yield" => {
+            word if is_reserved(word) => {
                 let reason = format!("expected a value; '{word}' is not rendered");
                 Err(RenderError::template(place, reason))
             }
@@ -314,7 +313,7 @@ impl<'a> Parser<'a> {
             self.reader.skip_space()?;
             let value = if self.reader.take(":") {
                 self.expression()?
-            } else if let Some(word) = shorthand {
+            } else if let Some(word) = shorthand.filter(|word| !is_reserved(word)) {
                 let kind = self.name(place, word)?;
                 self.made(place, kind)?
             } else {
@@ -341,19 +340,62 @@ impl<'a> Parser<'a> {
         self.reader.next();
         let mut text = String::new();
         loop {
+            if matches!(self.reader.peek(), None | Some('\n' | '\r')) {
+                let reason = format!("a text has no closing quote; expected {quote} in its line");
+                return self.reader.fault(reason);
+            }
             match self.reader.next() {
                 Some(next) if next == quote => return Ok(text),
                 Some('\\') => self.reader.escape(&mut text, false)?,
-                None | Some('\n' | '\r') => {
-                    return self.reader.fault(format!(
-                        "a text has no closing quote; expected {quote} in its line"
-                    ));
-                }
-                Some(next) => text.push(next),
+                next => text.extend(next),
             }
         }
     }
 }
+
+fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word) || matches!(word, "true" | "false" | "null")
+}
+
+/// Words of the language that are no names, and those of expressions that are not rendered.
+const RESERVED: [&str; 36] = [
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "instanceof",
+    "new",
+    "return",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
 
 /// Number of arguments from which on a function takes any number.
 const MANY: usize = 8;
