@@ -70,35 +70,37 @@ const EXPENSIVE: [&str; 10] = [
 const MAX_CHEAP_PARTS: usize = 1_000;
 const MAX_CHEAP_PRODUCT: usize = 50_000;
 const BYTES_PER_PART: usize = 64;
+/// Maximum nesting depth of a schema, and of its data, whose check fits the caller's stack.
+const MAX_CHEAP_DEPTH: usize = 24;
 
 /// Returns whether a check takes little time whatever the schema says: without references and patterns it
 /// applies each part of the schema at most once to each part of the data.
 pub fn is_cheap(schema: &Value, data: Option<&Value>) -> bool {
     let mut parts = 0;
     let mut data_parts = 1;
-    count(schema, &mut parts, MAX_CHEAP_PARTS, &EXPENSIVE)
-        && data.is_none_or(|data| count(data, &mut data_parts, MAX_CHEAP_PRODUCT, &[]))
+    count(schema, 0, &mut parts, MAX_CHEAP_PARTS, &EXPENSIVE)
+        && data.is_none_or(|data| count(data, 0, &mut data_parts, MAX_CHEAP_PRODUCT, &[]))
         && parts * data_parts <= MAX_CHEAP_PRODUCT
 }
 
-/// Counts the parts of a value; false where there are too many, or one has a refused name.
-fn count(value: &Value, parts: &mut usize, most: usize, refused: &[&str]) -> bool {
+/// Counts the parts of a value; false where there are too many, or too deep, or one has a refused name.
+fn count(value: &Value, depth: usize, parts: &mut usize, most: usize, refused: &[&str]) -> bool {
     *parts += 1;
-    match value {
-        Value::String(text) => *parts += text.len() / BYTES_PER_PART,
-        Value::Array(items) => {
-            return *parts <= most && items.iter().all(|item| count(item, parts, most, refused));
-        }
-        Value::Object(fields) => {
-            return *parts <= most
-                && fields.iter().all(|(name, field)| {
-                    *parts += name.len() / BYTES_PER_PART;
-                    !refused.contains(&name.as_str()) && count(field, parts, most, refused)
-                });
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    if depth > MAX_CHEAP_DEPTH || *parts > most {
+        return false;
     }
-    *parts <= most
+    let mut is_within = |value: &Value| count(value, depth + 1, parts, most, refused);
+    match value {
+        Value::Array(items) => items.iter().all(is_within),
+        Value::Object(fields) => fields.iter().all(|(name, field)| {
+            !refused.contains(&name.as_str()) && name.len() <= BYTES_PER_PART && is_within(field)
+        }),
+        Value::String(text) => {
+            *parts += text.len() / BYTES_PER_PART;
+            *parts <= most
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it. The error is a
@@ -292,6 +294,7 @@ mod tests {
             json!({ "uniqueItems": true }),
             json!({ "enum": vec![1; 2_000] }),
             json!({ "const": "x".repeat(100_000) }),
+            serde_json::from_str(&format!("{}{{}}{}", r#"{"not":"#.repeat(30), "}".repeat(30))).unwrap(),
         ] {
             assert!(!is_cheap(&schema, None), "{schema}");
         }

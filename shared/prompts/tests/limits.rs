@@ -263,6 +263,13 @@ fn calls_end() {
         MAX_STEPS,
     );
     let deep = "a.map(b => ".repeat(18) + "b" + &")".repeat(18);
+    let parameters: Vec<_> = (0..101).map(|number| format!("p{number}")).collect();
+    limited(
+        Jst,
+        format!("${{numbers.map(({}) => 1)}}", parameters.join(",")),
+        &data(),
+        100,
+    );
     let mut nested = json!("x");
     for _ in 0..20 {
         nested = json!([nested]);

@@ -33,6 +33,7 @@ const PROMISED: &[(&str, &str)] = &[
     ("POST", "/prompts/{pt_id}/fork"),
     ("GET", "/prompts/{pt_id}/forks"),
     ("GET", "/prompts/{pt_id}/interactions"),
+    ("POST", "/prompts/{pt_id}/publish"),
     ("GET", "/prompts/{pt_id}/versions"),
     ("GET", "/prompts/{pt_id}/versions/{version}"),
     ("POST", "/workflows/conversations"),

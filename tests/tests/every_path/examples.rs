@@ -258,7 +258,7 @@ async fn every_example_is_answered_as_it_says() {
     story.tell("createPrompt getPrompt updatePrompt").await;
     story.load_interaction();
     story
-        .tell("listPrompts countPromptFacets renderPrompt forkPrompt listPromptForks listPromptVersions getPromptVersion listPromptInteractions")
+        .tell("listPrompts countPromptFacets renderPrompt forkPrompt listPromptForks listPromptVersions getPromptVersion listPromptInteractions publishPrompt")
         .await;
     story.tell("deletePrompt listAuditEvents").await;
 

@@ -58,6 +58,7 @@ async fn a_fork_is_a_new_template_with_a_parent() {
         "name": "Greeting (fork)",
         "status": "draft",
         "updated_at": "<time>",
+        "updated_by": "user:grace",
         "version": 1
       }
     ]

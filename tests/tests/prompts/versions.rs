@@ -40,6 +40,7 @@ async fn versions_are_listed_newest_first_with_one_latest() {
       "name": "Renamed",
       "status": "draft",
       "updated_at": "<time>",
+      "updated_by": "user:developer",
       "version": 3
     }
     "#);
@@ -51,6 +52,7 @@ async fn versions_are_listed_newest_first_with_one_latest() {
       "name": "Versioned",
       "status": "draft",
       "updated_at": "<time>",
+      "updated_by": "user:developer",
       "version": 1
     }
     "#);

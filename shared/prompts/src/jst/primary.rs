@@ -1,5 +1,7 @@
 //! Parses what expressions are made of: literals, names, calls and functions.
 
+use std::collections::HashMap;
+
 use platform::javascript::number_text;
 
 use super::functions::{Arity, Global, global, is_global_object, listed, method};
@@ -215,16 +217,25 @@ impl<'a> Parser<'a> {
                 }
             }
         } else if let Some(name) = self.reader.word() {
-            self.locals.push(name);
+            self.declare(name)?;
             patterns.push(Pattern::Name);
         }
         self.reader.skip_space()?;
         Ok(self.reader.take("=>").then_some(patterns))
     }
 
+    fn declare(&mut self, name: &'a str) -> Result<()> {
+        if self.locals.len() == MAX_PARAMETERS {
+            let reason = format!("functions within one another have more than {MAX_PARAMETERS} parameters");
+            return self.reader.fault(reason);
+        }
+        self.locals.push(name);
+        Ok(())
+    }
+
     fn pattern(&mut self) -> Result<Option<Pattern>> {
         if let Some(name) = self.reader.word() {
-            self.locals.push(name);
+            self.declare(name)?;
             return Ok(Some(Pattern::Name));
         }
         let is_object = self.reader.take("{");
@@ -240,7 +251,7 @@ impl<'a> Parser<'a> {
             }
             // An element that has no name.
             if !is_object && self.reader.take(",") {
-                self.locals.push("");
+                self.declare("")?;
                 names.push(String::new());
                 continue;
             }
@@ -257,7 +268,7 @@ impl<'a> Parser<'a> {
                 local = other;
                 self.reader.skip_space()?;
             }
-            self.locals.push(local);
+            self.declare(local)?;
             names.push(name.to_owned());
             if !self.reader.take(",") {
                 if !self.reader.take(end) {
@@ -293,6 +304,7 @@ impl<'a> Parser<'a> {
 
     fn fields(&mut self) -> Result<Vec<(String, Expression)>> {
         let mut fields: Vec<(String, Expression)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         loop {
             self.reader.skip_space()?;
             if self.reader.take("}") {
@@ -324,9 +336,12 @@ impl<'a> Parser<'a> {
                 return Err(RenderError::template(place, reason));
             }
             // The last value of a name counts, at the place of the first.
-            match fields.iter_mut().find(|(known, _)| *known == name) {
+            match places.get(&name).and_then(|place| fields.get_mut(*place)) {
                 Some((_, known)) => *known = value,
-                None => fields.push((name, value)),
+                None => {
+                    places.insert(name.clone(), fields.len());
+                    fields.push((name, value));
+                }
             }
             self.reader.skip_space()?;
             if !self.reader.take(",") {
@@ -397,5 +412,7 @@ const RESERVED: [&str; 36] = [
     "yield",
 ];
 
+/// Maximum number of parameters of functions within one another: each name is looked for among them.
+const MAX_PARAMETERS: usize = 100;
 /// Number of arguments from which on a function takes any number.
 const MANY: usize = 8;

@@ -257,3 +257,33 @@ async fn a_run_of_an_agent_has_the_permissions_of_its_role_in_its_own_project_al
         .collect();
     assert_eq!(failed, [false, true, true]);
 }
+
+#[tokio::test]
+async fn agent_is_told_the_published_version_and_no_draft() {
+    let Some(world) = Agents::start().await else {
+        return;
+    };
+    let (service, token) = (&world.runs.service, &world.runs.token);
+    let prompt = world.prompt(token, "The released text.").await;
+    let path = format!("/prompts/{prompt}");
+    world.load("live", &json!({ "prompts": [prompt] }));
+    world.model.answers(|_| Said::Text("Done.".to_owned()));
+    let told = async || {
+        let run = world.begin(&json!({ "interaction_ref": "app:live" }));
+        world.runs.wait_for_status(&run, "COMPLETED").await;
+        world.model.asked().last().expect("the model was asked").user()
+    };
+    assert_eq!(told().await, "The released text.");
+    let draft = json!({ "content": "A half-written dra" });
+    // While nothing is published, the newest version is used.
+    service.put(token, &path, &draft).await.expect_status(200);
+    assert_eq!(told().await, "A half-written dra");
+    let publish = format!("{path}/publish");
+    let published = service.post(token, &publish, &json!({ "version": 1 })).await;
+    published.expect_status(200);
+    assert_eq!(told().await, "The released text.");
+    service.put(token, &path, &draft).await.expect_status(200);
+    assert_eq!(told().await, "The released text.");
+    service.delete(token, &path).await.expect_status(200);
+    assert_eq!(told().await, "The released text.");
+}
