@@ -10,6 +10,7 @@ use lake::store::{Import, ImportSource, ImportTable};
 use lake::{FileFormat, Rounding};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
+use platform::http::strict::{Fields, Only};
 use platform::http::text::{MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, audited, strict};
 use platform::records::audit::AuditAction;
@@ -31,7 +32,7 @@ pub struct ImportRequest {
     /// exist.
     #[serde(deserialize_with = "strict::object_of_objects")]
     #[schemars(with = "BTreeMap<String, ImportTableSource>", extend("minProperties" = 1))]
-    pub tables: BTreeMap<String, TableSource>,
+    pub tables: BTreeMap<String, Only<TableSource>>,
     /// Treatment of the rows that are in the tables. Default: `append`.
     #[serde(default, deserialize_with = "strict::name")]
     pub mode: ImportMode,
@@ -45,6 +46,65 @@ pub struct ImportRequest {
     /// Whether to answer 202 at once and to import afterwards. Not with `inline`. Default: false.
     #[serde(default)]
     pub background: bool,
+}
+
+/// Fields of the whole import.
+const OF_THE_IMPORT: [&str; 5] = ["tables", "mode", "rounding", "message", "background"];
+/// Fields of the source of a table.
+const OF_A_TABLE: [&str; 4] = ["source", "data", "uri", "format"];
+
+impl Fields for ImportRequest {
+    const KNOWN: &'static [&'static str] = &OF_THE_IMPORT;
+
+    fn advice(field: &str) -> Option<String> {
+        let field = field.to_ascii_lowercase();
+        match OF_A_TABLE.contains(&field.as_str()) {
+            true => Some(format!(
+                "it belongs to a table: write it as tables.<table>.{field}"
+            )),
+            false => dialect(&field),
+        }
+    }
+}
+
+impl Fields for TableSource {
+    const KNOWN: &'static [&'static str] = &OF_A_TABLE;
+
+    fn advice(field: &str) -> Option<String> {
+        let field = field.to_ascii_lowercase();
+        match OF_THE_IMPORT.contains(&field.as_str()) {
+            true => Some(format!(
+                "it belongs to the whole import: write '{field}' beside 'tables'"
+            )),
+            false => dialect(&field),
+        }
+    }
+}
+
+/// Returns what to do about an option that other services have for CSV.
+fn dialect(field: &str) -> Option<String> {
+    let options = [
+        "null",
+        "delim",
+        "skip",
+        "separator",
+        "sep",
+        "quote",
+        "escape",
+        "header",
+        "encoding",
+        "compression",
+        "nan",
+        "na_",
+        "dateformat",
+        "date_format",
+        "timestampformat",
+    ];
+    options.iter().any(|option| field.starts_with(option)).then(|| {
+        "the form of a file is fixed: commas, double quotes, a header row, an empty field for null, UTF-8; change the \
+         file"
+            .to_owned()
+    })
 }
 
 /// Source of a table's rows, as the caller sent it.
@@ -196,13 +256,13 @@ async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,
-    Json(body): Json<ImportRequest>,
+    Json(Only(body)): Json<Only<ImportRequest>>,
 ) -> Result<Reply<ImportResult>> {
     check_text("message", body.message.as_deref())?;
     let tables = body
         .tables
         .into_iter()
-        .map(|(table, source)| table_source(table, source))
+        .map(|(table, Only(source))| table_source(table, source))
         .collect::<Result<_>>()?;
     let import = Import {
         tables,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -34,6 +35,73 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
         }
 
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+/// An object whose fields are all known: a field that is none of them would do nothing, silently.
+pub trait Fields {
+    const KNOWN: &'static [&'static str];
+
+    /// Returns what to do about an unknown field, where its name tells.
+    fn advice(field: &str) -> Option<String>;
+}
+
+/// A value that is read only from an object without unknown fields.
+#[derive(Debug, Default, JsonSchema)]
+#[serde(transparent)]
+pub struct Only<T>(pub T);
+
+impl<'de, T: Deserialize<'de> + Fields> Deserialize<'de> for Only<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OnlyVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de> + Fields> Visitor<'de> for OnlyVisitor<T> {
+            type Value = Only<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let known = KnownFields::<A, T> { map, of: PhantomData };
+                T::deserialize(MapAccessDeserializer::new(known)).map(Only)
+            }
+        }
+
+        deserializer.deserialize_map(OnlyVisitor(PhantomData))
+    }
+}
+
+/// Stops at the first unknown field.
+struct KnownFields<A, T> {
+    map: A,
+    of: PhantomData<T>,
+}
+
+impl<'de, A: MapAccess<'de>, T: Fields> MapAccess<'de> for KnownFields<A, T> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(field) = self.map.next_key::<String>()? else {
+            return Ok(None);
+        };
+        if !T::KNOWN.contains(&field.as_str()) {
+            let mut known = T::KNOWN.iter();
+            let advice = match known.find(|known| known.eq_ignore_ascii_case(&field)) {
+                Some(known) => format!("write it as '{known}', in lower case"),
+                None => T::advice(&field)
+                    .unwrap_or_else(|| format!("the fields here are {}", T::KNOWN.join(", "))),
+            };
+            return Err(A::Error::custom(format_args!(
+                "unknown field '{field}': {advice}"
+            )));
+        }
+        let key = StrDeserializer::<A::Error>::new(&field);
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
     }
 }
 
@@ -306,6 +374,36 @@ mod tests {
         }
         assert!(refusal(r#"{"kind":"two"}"#).contains("$.kind: unknown variant `two`, expected `one`"));
         assert!(parse::<Object<Outer>>(br#"{"kind":null}"#).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_by_name() {
+        impl Fields for Inner {
+            const KNOWN: &'static [&'static str] = &["a"];
+
+            fn advice(field: &str) -> Option<String> {
+                (field == "b").then(|| "write it elsewhere".to_owned())
+            }
+        }
+        let refusal = |body: &str| {
+            parse::<Only<Inner>>(body.as_bytes())
+                .unwrap_err()
+                .message()
+                .to_owned()
+        };
+        assert!(parse::<Only<Inner>>(br#"{"a":1}"#).is_ok());
+        for (body, expected) in [
+            (
+                r#"{"a":1,"A":2}"#,
+                "unknown field 'A': write it as 'a', in lower case",
+            ),
+            (r#"{"a":1,"b":2}"#, "unknown field 'b': write it elsewhere"),
+            (r#"{"a":1,"c":2}"#, "unknown field 'c': the fields here are a"),
+            (r#"{"a":1,"a":2}"#, "duplicate field `a`"),
+        ] {
+            let refusal = refusal(body);
+            assert!(refusal.contains(expected), "{refusal}");
+        }
     }
 
     #[test]
