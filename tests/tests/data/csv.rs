@@ -212,7 +212,7 @@ async fn a_file_that_is_not_read_says_where_and_why() {
         (
             "too many fields",
             b"id,name,amount\n1,a,1\n2,b,2,c\n",
-            &["row 2", "more fields than the 3"],
+            &["row 2", "fields where the header row has 3"],
         ),
         ("an open quote", b"id,name,amount\n1,\"a,1\n2,b,2\n", &["quote"]),
         (

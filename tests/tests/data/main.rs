@@ -31,6 +31,7 @@ mod query_forms;
 mod scale;
 mod schema;
 mod stores;
+mod strangers;
 mod tables;
 mod tpch;
 mod upkeep;

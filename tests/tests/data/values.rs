@@ -85,7 +85,7 @@ async fn a_value_that_does_not_fit_is_named_and_nothing_is_there() {
     let store = Store::start().await;
     store.table("kinds", &KINDS).await;
     for (column, values) in [
-        ("s", vec![json!(7), json!(true), json!({}), json!([])]),
+        ("s", vec![json!({}), json!([])]),
         (
             "i",
             vec![
@@ -94,14 +94,14 @@ async fn a_value_that_does_not_fit_is_named_and_nothing_is_there() {
                 json!(2_147_483_648_i64),
                 json!(true),
                 json!(""),
-                json!("1e3"),
+                json!("1e-3"),
             ],
         ),
         ("b", vec![json!("9223372036854775808"), json!({}), json!("1,000")]),
         ("f", vec![json!("x"), json!([1]), json!(true)]),
         ("d", vec![json!("one"), json!("")]),
         ("n", vec![json!("1e"), json!("123456789012345678901")]),
-        ("t", vec![json!("yes"), json!(1), json!("true")]),
+        ("t", vec![json!("maybe"), json!(2), json!([true])]),
         (
             "day",
             vec![

@@ -1,12 +1,11 @@
-//! Converts imported text to values of a column's type: in SQL, so that DuckDB converts a million rows at its
-//! own speed.
+//! Converts text to values of a column's type: in SQL, so that DuckDB converts a million rows at its own speed.
 //!
-//! DuckDB's own conversions lose data silently, and each loss is an error here: digits after the point beyond
-//! a decimal's scale and a fraction in an integer (DuckDB rounds; this module does so only if the caller
-//! gives a [`Rounding`]), an integer that a floating point number cannot represent exactly, a number beyond
-//! the range of a floating point type (DuckDB makes it infinite; a text `inf` or `nan` is explicit and is
-//! kept), text after the day in a date, such as a time, and digits of a second beyond microseconds (DuckDB
-//! drops both). A timestamp with an offset is converted to UTC (DuckDB drops the offset).
+//! This is the only reader of text, for every source: CSV, JSON, Parquet, changed types, and the parameters of
+//! queries. Its grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`, `NaN` in
+//! JSON) and lose data silently: they round digits after the point and fractions of integers (this module does
+//! so only if the caller gives a [`Rounding`]), make a number beyond the range infinite, and drop an offset,
+//! text after the day, and digits of a second beyond microseconds. So a text is cast only if it matches the
+//! grammar, and each loss is an error. The usual form of a type is tested first, because that is fast.
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -19,85 +18,147 @@ use crate::tables::sql;
 
 /// Message of the error raised inside a lossy conversion; the search for faults then finds the row.
 pub(crate) const LOSSY: &str = "more than the type holds";
-/// Every accepted text for a date. DuckDB ignores text after the day.
-const DAY: &str = r"(?i)\s*([+-]?[0-9]+[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2}\s*(\(BC\))?|epoch|-?infinity)\s*";
-/// A number with an exponent: its sign, its digits before and after the point, its exponent.
-const WITH_EXPONENT: &str = r"^\s*([+-]?)([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]{1,2})\s*$";
-/// More zeros than the greatest exponent of [`WITH_EXPONENT`] can shift the point by.
+/// Message of the error raised for a text outside of the grammar.
+const FOREIGN: &str = "not a value of the type";
+/// A number. Its parts: the sign, the digits before and after the point, the exponent.
+const NUMBER: &str = r"^\s*([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,2}))?\s*$";
+/// What a number has at least, besides the form of [`NUMBER`].
+const DIGIT: &str = r"^\s*[+-]?\.?[0-9]";
+/// More zeros than the greatest exponent of [`NUMBER`] can shift the point by.
 const ZEROS: &str = "repeat('0', 100)";
+/// Most texts of a date.
+const USUAL_DATE: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}";
+/// A date, and a midnight in UTC after it. Its part: the day.
+const DATE: &str = r"^\s*(-?[0-9]{4,6}[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2})(?:[Tt ]00:00(?::00(?:\.0+)?)?(?: ?(?:[Zz]|UTC|[+-]00(?::?00)?))?)?\s*$";
+/// Most texts of a time.
+const USUAL_TIMESTAMP: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,6})?Z?";
+/// A time. Its parts: the day, hours and minutes, seconds, decimals of a second, an offset.
+const TIMESTAMP: &str = r"^\s*(-?[0-9]{4,6}[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2})(?:[Tt ]([0-9]{1,2}:[0-9]{2})(?:(:[0-9]{2})(?:\.([0-9]+))?)?(?: ?(?:[Zz]|UTC|([+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9](?::?[0-5][0-9])?)?)))?)?\s*$";
+/// A text within JSON.
+const JSON_TEXT: &str = r#""(?:[^"\\]|\\.)*""#;
+/// What DuckDB takes outside of the texts in JSON, and RFC 8259 does not.
+const NO_JSON: &str = r"(?i)nan|inf|,\s*[\]}]";
 
 /// The conversion of a text, as SQL.
 pub(crate) struct Conversion {
     column_type: ColumnType,
-    plain: Reading,
-    /// A condition, and the reading of texts that satisfy it.
-    special: Option<(String, Reading)>,
+    text: String,
+    /// Readings for the texts that satisfy their condition, in this order; the last is for all others.
+    readings: Vec<Reading>,
 }
 
 /// The cast of a text.
 struct Reading {
-    /// The text to cast. It differs from the caller's text if a number is written out or a half is rounded to
-    /// even.
+    /// Condition, as SQL, under which this reading applies; None for all other texts.
+    when: Option<String>,
+    /// The text to cast, in a form that DuckDB reads as it is meant.
     text: String,
+    /// Condition, as SQL: the text is outside of the grammar.
+    is_foreign: Option<String>,
     /// Condition, as SQL: the cast loses data without an error.
     is_lossy: Option<String>,
+    /// Whether a time can end in an offset.
+    has_offset: bool,
+}
+
+impl Reading {
+    /// Casts every text that satisfies a condition.
+    fn usual(when: String, text: &str) -> Self {
+        Self {
+            when: Some(when),
+            has_offset: false,
+            ..Self::plain(text)
+        }
+    }
+
+    /// Casts a text as it is.
+    fn plain(text: &str) -> Self {
+        Self {
+            when: None,
+            text: text.to_owned(),
+            is_foreign: None,
+            is_lossy: None,
+            has_offset: true,
+        }
+    }
 }
 
 impl Conversion {
     /// Returns the conversion of the SQL expression `text`.
     pub(crate) fn new(column_type: ColumnType, rounding: Option<Rounding>, text: &str) -> Self {
-        let mut special = None;
-        let (text, is_lossy) = match column_type {
+        let readings = match column_type {
             ColumnType::Decimal { scale, .. } => {
-                special = Some((has_exponent(text), with_exponent(scale, rounding, text)));
-                decimal(scale, rounding, text)
+                let usual = format!(r"-?[0-9]+(\.[0-9]{{0,{scale}}}0*)?");
+                let usual = Reading::usual(matches_fully(text, &usual), text);
+                exact_number(usual, scale, rounding, text)
             }
-            ColumnType::Integer | ColumnType::Bigint => integer(rounding, text),
+            ColumnType::Integer | ColumnType::Bigint => {
+                let usual = format!("CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}");
+                exact_number(Reading::usual(usual, text), 0, rounding, text)
+            }
             // The greatest numbers have 39 and 309 digits; every integer of 7 and 15 digits is exact.
-            ColumnType::Float => (text.to_owned(), Some(floating("FLOAT", 38, 7, text))),
-            ColumnType::Double => (text.to_owned(), Some(floating("DOUBLE", 308, 15, text))),
-            ColumnType::Date => {
-                let is_lossy = format!("NOT regexp_full_match({text}, {})", sql::literal(DAY));
-                (text.to_owned(), Some(is_lossy))
-            }
-            ColumnType::Timestamp => {
-                let is_lossy = has_more_digits(6, r"\.[0-9]{6}[0-9]*[1-9]", text);
-                (text.to_owned(), Some(is_lossy))
-            }
-            ColumnType::String | ColumnType::Boolean | ColumnType::Json => (text.to_owned(), None),
+            ColumnType::Float => vec![floating("FLOAT", 38, 7, text)],
+            ColumnType::Double => vec![floating("DOUBLE", 308, 15, text)],
+            ColumnType::Date => vec![
+                Reading::usual(matches_fully(text, USUAL_DATE), text),
+                Reading {
+                    text: part(text, DATE, 1),
+                    is_foreign: Some(is_no_match(text, DATE)),
+                    ..Reading::plain(text)
+                },
+            ],
+            ColumnType::Timestamp => vec![
+                Reading::usual(matches_fully(text, USUAL_TIMESTAMP), text),
+                Reading {
+                    text: time(text),
+                    is_foreign: Some(is_no_match(text, TIMESTAMP)),
+                    is_lossy: Some(format!(
+                        "regexp_matches({}, '^[0-9]{{6}}[0-9]*[1-9]')",
+                        part(text, TIMESTAMP, 4)
+                    )),
+                    ..Reading::plain(text)
+                },
+            ],
+            ColumnType::Json => vec![Reading {
+                is_foreign: Some(is_no_json(text)),
+                ..Reading::plain(text)
+            }],
+            ColumnType::String | ColumnType::Boolean => vec![Reading::plain(text)],
         };
         Self {
             column_type,
-            plain: Reading { text, is_lossy },
-            special,
+            text: text.to_owned(),
+            readings,
         }
     }
 
     /// Returns SQL for the value; it raises an error if the text does not convert.
     pub(crate) fn value(&self) -> String {
         self.each(|reading| {
-            let value = self.cast("CAST", &reading.text);
-            match &reading.is_lossy {
-                Some(lossy) => format!("CASE WHEN {lossy} THEN error('{LOSSY}') ELSE {value} END"),
-                None => value,
+            let mut checks = String::new();
+            for (is_wrong, message) in [(&reading.is_foreign, FOREIGN), (&reading.is_lossy, LOSSY)] {
+                if let Some(is_wrong) = is_wrong {
+                    checks += &format!("WHEN {is_wrong} THEN error('{message}') ");
+                }
             }
+            guarded(&checks, self.cast("CAST", reading))
         })
     }
 
     /// Returns SQL for the value, or NULL if the text does not convert.
     pub(crate) fn value_or_null(&self) -> String {
         self.each(|reading| {
-            let value = self.cast("TRY_CAST", &reading.text);
-            match &reading.is_lossy {
-                Some(lossy) => format!("CASE WHEN {lossy} THEN NULL ELSE {value} END"),
-                None => value,
+            let mut checks = String::new();
+            for is_wrong in [&reading.is_foreign, &reading.is_lossy].into_iter().flatten() {
+                checks += &format!("WHEN {is_wrong} THEN NULL ");
             }
+            guarded(&checks, self.cast("TRY_CAST", reading))
         })
     }
 
     /// Returns the condition that the text does not convert; None if every text converts.
     pub(crate) fn is_bad(&self) -> Option<String> {
-        let (text, value) = (&self.plain.text, self.value_or_null());
+        let (text, value) = (&self.text, self.value_or_null());
         (self.column_type != ColumnType::String)
             .then(|| format!("({text} IS NOT NULL AND ({value}) IS NULL)"))
     }
@@ -106,29 +167,77 @@ impl Conversion {
     pub(crate) fn is_lossy(&self) -> String {
         self.each(|reading| match &reading.is_lossy {
             Some(lossy) => {
-                let value = self.cast("TRY_CAST", &reading.text);
-                format!("coalesce(({value}) IS NOT NULL AND ({lossy}), false)")
+                let value = self.cast("TRY_CAST", reading);
+                let is_foreign = reading.is_foreign.as_deref().unwrap_or("false");
+                format!("coalesce(NOT ({is_foreign}) AND ({lossy}) AND ({value}) IS NOT NULL, false)")
             }
             None => "false".to_owned(),
         })
     }
 
     fn each(&self, write: impl Fn(&Reading) -> String) -> String {
-        let plain = write(&self.plain);
-        match &self.special {
-            Some((when, special)) => format!("CASE WHEN {when} THEN {} ELSE {plain} END", write(special)),
-            None => plain,
+        let mut sql = String::new();
+        for reading in &self.readings {
+            match &reading.when {
+                Some(when) => sql += &format!("WHEN {when} THEN {} ", write(reading)),
+                None => return guarded(&sql, write(reading)),
+            }
         }
+        guarded(&sql, "NULL".to_owned())
     }
 
-    fn cast(&self, cast: &str, text: &str) -> String {
-        let to = self.column_type.duckdb_type();
+    fn cast(&self, cast: &str, reading: &Reading) -> String {
+        let (to, text) = (self.column_type.duckdb_type(), &reading.text);
         match self.column_type {
             ColumnType::String => text.to_owned(),
-            ColumnType::Timestamp => timestamp(cast, text),
+            ColumnType::Timestamp if reading.has_offset => timestamp(cast, text),
             _ => format!("{cast}({text} AS {to})"),
         }
     }
+}
+
+/// Returns `value` after the arms of a CASE that come first.
+fn guarded(arms: &str, value: String) -> String {
+    match arms {
+        "" => value,
+        arms => format!("CASE {arms}ELSE {value} END"),
+    }
+}
+
+fn matches_fully(text: &str, pattern: &str) -> String {
+    format!("regexp_full_match({text}, {})", sql::literal(pattern))
+}
+
+fn is_no_match(text: &str, pattern: &str) -> String {
+    format!("NOT regexp_matches({text}, {})", sql::literal(pattern))
+}
+
+fn part(text: &str, pattern: &str, group: u8) -> String {
+    format!("regexp_extract({text}, {}, {group})", sql::literal(pattern))
+}
+
+/// Writes a time in one form: day, hours to microseconds, an offset. A form that DuckDB does not know is none
+/// of its own.
+fn time(text: &str) -> String {
+    let part = |group| part(text, TIMESTAMP, group);
+    let or = |group, other: &str| format!("coalesce(nullif({}, ''), '{other}')", part(group));
+    format!(
+        "({} || ' ' || {} || {} || '.' || left({} || '000000', 6) || {})",
+        part(1),
+        or(2, "00:00"),
+        or(3, ":00"),
+        part(4),
+        part(5)
+    )
+}
+
+fn is_no_json(text: &str) -> String {
+    let no_json = sql::literal(NO_JSON);
+    format!(
+        "(contains(lower({text}), 'nan') OR contains(lower({text}), 'inf') OR regexp_matches({text}, ',\\s*[\\]}}]')) \
+         AND regexp_matches(regexp_replace({text}, {}, '', 'g'), {no_json})",
+        sql::literal(JSON_TEXT)
+    )
 }
 
 /// Returns the condition that the SQL expression `value`, of another type, cannot be cast to `column_type`.
@@ -137,148 +246,53 @@ pub(crate) fn does_not_fit(column_type: ColumnType, value: &str) -> String {
     format!("({value} IS NOT NULL AND TRY_CAST({value} AS {to}) IS NULL)")
 }
 
-/// Explains to the caller why a text is no value of a type. `shown` is the text in quotes.
-pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> String {
-    use ColumnType as T;
-    let article = match column_type {
-        T::Integer => "an",
-        _ => "a",
-    };
-    let advice = match column_type {
-        T::Decimal { .. } if is_lossy => {
-            return format!(
-                "{shown} has more digits after the point than {column_type} keeps; round it, or set 'rounding'"
-            );
-        }
-        T::Float | T::Double if is_lossy => {
-            return format!(
-                "{shown} is more than a {column_type} holds exactly; send fewer digits, or change the column's type"
-            );
-        }
-        T::Timestamp if is_lossy => {
-            return format!(
-                "{shown} has more digits of a second than a {column_type} keeps; send at most six after the point"
-            );
-        }
-        T::Date if is_written_as(&["0000-00-00"], shown) => ": there is no such day",
-        T::Timestamp if is_written_as(&TIMES, shown) => ": there is no such day or time",
-        T::Timestamp => "; write it as 2026-01-31T12:00:00Z",
-        T::Date => "; write it as 2026-01-31",
-        T::Boolean => "; write true or false",
-        T::Decimal { .. } | T::Float | T::Double if has_other_characters(shown) => {
-            "; write it with digits and a point alone, as 1234.5"
-        }
-        T::Integer if is_beyond(shown, i32::MAX.into()) => ": it is out of range",
-        T::Bigint if is_beyond(shown, i64::MAX as f64) => ": it is out of range",
-        T::Integer | T::Bigint if shown.contains('.') && !has_other_characters(shown) => {
-            "; round it, or set 'rounding'"
-        }
-        T::Decimal { .. } | T::Integer | T::Bigint if is_plain_number(shown) => ": it is out of range",
-        _ => "",
-    };
-    format!("{shown} is not {article} {column_type}{advice}")
-}
-
-/// Forms of times, with zeros for all digits; a fraction or an offset may follow.
-const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
-
-/// Returns whether a quoted text starts with one of the forms (zeros stand for digits) and continues only
-/// with characters of times.
-fn is_written_as(forms: &[&str], shown: &str) -> bool {
-    let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
-    let written: String = shown.trim_matches('\'').chars().map(form).collect();
-    let rests = forms.iter().filter_map(|form| written.strip_prefix(form));
-    rests.into_iter().any(|rest| match forms {
-        [_] => rest.is_empty(),
-        _ => rest.chars().all(|letter| "0:.+-Z".contains(letter)),
-    })
-}
-
-/// Returns whether a quoted text is a number that no rounding reduces to `most`.
-fn is_beyond(shown: &str, most: f64) -> bool {
-    let number: Option<f64> = shown.trim_matches('\'').parse().ok();
-    number.is_some_and(|number| number.abs() + 0.5 >= most + 1.0)
-}
-
-/// Returns whether a quoted text is a number of digits, with at most a sign and a point.
-fn is_plain_number(shown: &str) -> bool {
-    let number = shown.trim_matches('\'').trim_start_matches(['+', '-']);
-    let is_digits = |part: &str| part.chars().all(|letter| letter.is_ascii_digit());
-    match number.split_once('.') {
-        Some((whole, fraction)) => !whole.is_empty() && is_digits(whole) && is_digits(fraction),
-        None => !number.is_empty() && is_digits(number),
-    }
-}
-
-/// Returns whether a quoted text has characters that no number has, such as a currency sign or a comma.
-fn has_other_characters(shown: &str) -> bool {
-    shown
-        .chars()
-        .any(|character| !character.is_ascii_digit() && !"'+-.eE".contains(character))
-}
-
 fn has_exponent(text: &str) -> String {
     format!("(contains({text}, 'e') OR contains({text}, 'E'))")
 }
 
-/// Returns the condition that more than `count` characters follow the point of a text, and `pattern` occurs
-/// in it. Cheap searches come first.
-fn has_more_digits(count: u8, pattern: &str, text: &str) -> String {
-    format!(
-        "(contains({text}, '.') AND strlen({text}) - instr({text}, '.') > {count} AND regexp_matches({text}, {}))",
-        sql::literal(pattern)
-    )
-}
-
-fn decimal(scale: u8, rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
-    match rounding {
-        None => {
-            let excess = format!(r"\.(?:[0-9]_?){{{scale}}}[0-9_]*[1-9]");
-            (text.to_owned(), Some(has_more_digits(scale, &excess, text)))
-        }
-        Some(rounding) => (rounded(scale, rounding, text), None),
-    }
-}
-
-/// Writes out a number with an exponent: DuckDB refuses some of these, and half a digit is not visible in
-/// them.
-fn with_exponent(scale: u8, rounding: Option<Rounding>, text: &str) -> Reading {
-    let pattern = sql::literal(WITH_EXPONENT);
-    let is_clear = format!("regexp_matches({text}, {pattern})");
-    let part = |group: u8| format!("regexp_extract({text}, {pattern}, {group})");
+/// Readings of a number that is kept exactly: the usual form, digits to be rounded, and all other forms, which
+/// are written out because DuckDB refuses or rounds some of them.
+fn exact_number(usual: Reading, scale: u8, rounding: Option<Rounding>, text: &str) -> Vec<Reading> {
+    let part = |group| part(text, NUMBER, group);
     let digits = format!("{} || {}", part(2), part(3));
-    let exponent = format!("TRY_CAST({} AS INTEGER)", part(4));
+    let exponent = format!("coalesce(TRY_CAST({} AS INTEGER), 0)", part(4));
     let point = format!("100 + strlen({}) + {exponent}", part(2));
     let written_out = format!(
-        "({} || left({ZEROS} || {digits} || {ZEROS}, {point}) || '.' || substr({ZEROS} || {digits}, {point} + 1))",
+        "({} || ltrim(left({ZEROS} || {digits} || {ZEROS}, {point}), '0') || '.' \
+         || rtrim(substr({ZEROS} || {digits}, {point} + 1), '0') || '0')",
         part(1)
     );
-    match rounding {
-        None => Reading {
-            text: written_out,
-            is_lossy: Some(format!(
-                "NOT {is_clear} OR (regexp_matches({digits}, '[1-9]') \
+    let mut readings = vec![usual];
+    let is_foreign = format!("{} OR {}", is_no_match(text, NUMBER), is_no_match(text, DIGIT));
+    readings.extend(rounding.map(|rounding| Reading {
+        text: rounded(scale, rounding, text),
+        ..Reading::usual(matches_fully(text, r"-?[0-9]+\.[0-9]+"), text)
+    }));
+    readings.push(Reading {
+        text: match rounding {
+            Some(rounding) => rounded(scale, rounding, &written_out),
+            None => written_out,
+        },
+        is_foreign: Some(is_foreign),
+        is_lossy: rounding.is_none().then(|| {
+            format!(
+                "(regexp_matches({digits}, '[1-9]') \
                  AND strlen(rtrim({digits}, '0')) - strlen({}) - {exponent} > {scale})",
                 part(2)
-            )),
-        },
-        Some(rounding) => Reading {
-            text: rounded(scale, rounding, &written_out),
-            is_lossy: Some(format!("NOT {is_clear}")),
-        },
-    }
+            )
+        }),
+        ..Reading::plain(text)
+    });
+    readings
 }
 
 /// Returns a text that DuckDB casts to the rounded value. DuckDB rounds a half away from zero.
 fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
     let (pattern, replacement) = match (rounding, scale) {
         (Rounding::HalfUp, _) => return text.to_owned(),
-        (Rounding::HalfEven, 0) => (r"^(\s*[+-]?(?:[0-9_]*[02468])?)\.5[0_]*\s*$".to_owned(), r"\1.0"),
+        (Rounding::HalfEven, 0) => (r"^([+-]?(?:[0-9]*[02468])?)\.50*$".to_owned(), r"\1.0"),
         (Rounding::HalfEven, scale) => (
-            format!(
-                r"^(\s*[+-]?[0-9_]*\.(?:[0-9]_?){{{}}}[02468])5[0_]*\s*$",
-                scale - 1
-            ),
+            format!(r"^([+-]?[0-9]*\.[0-9]{{{}}}[02468])50*$", scale - 1),
             r"\1",
         ),
     };
@@ -288,40 +302,29 @@ fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
     )
 }
 
-/// Few integers contain a point or an exponent, so these are searched for first.
-fn integer(rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
+/// Reading of a floating point number. A number that is too large, and an integer that is not exact, are
+/// lossy. A number with a point or an exponent is no integer: programs write the nearest floating point number
+/// like that, as in `15000000000.0`.
+fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> Reading {
     let has_exponent = has_exponent(text);
-    match rounding {
-        None => {
-            let is_lossy = format!(
-                "(contains({text}, '.') OR {has_exponent}) AND regexp_matches({text}, '\\.[0_]*[1-9]|[eE]')"
-            );
-            (text.to_owned(), Some(is_lossy))
-        }
-        Some(rounding) => (rounded(0, rounding, text), Some(has_exponent)),
+    let integer = format!("TRY_CAST({text} AS HUGEINT)");
+    let is_lossy = format!(
+        "(((strlen({text}) > {digits} OR {has_exponent}) AND isinf(TRY_CAST({text} AS {to}))) \
+         OR (strlen({text}) > {exact_digits} AND regexp_full_match({text}, '\\s*[+-]?[0-9]+\\s*') \
+         AND coalesce({integer} <> TRY_CAST(TRY_CAST({text} AS {to}) AS HUGEINT), true)))"
+    );
+    Reading {
+        is_foreign: Some(format!("contains({text}, '_')")),
+        is_lossy: Some(is_lossy),
+        ..Reading::plain(text)
     }
 }
 
-/// Returns the condition that a number is too large, or an integer that is not exact. A number with a point
-/// or an exponent is no integer: programs write the nearest floating point number like that, as in
-/// `15000000000.0`.
-fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> String {
-    let has_exponent = has_exponent(text);
-    let integer = format!("TRY_CAST({text} AS HUGEINT)");
-    format!(
-        "(((strlen({text}) > {digits} OR {has_exponent}) AND isinf(TRY_CAST({text} AS {to}))) \
-         OR (strlen({text}) > {exact_digits} AND regexp_full_match({text}, '\\s*[+-]?[0-9_]+\\s*') \
-         AND coalesce({integer} <> TRY_CAST(TRY_CAST({text} AS {to}) AS HUGEINT), true)))"
-    )
-}
-
-/// Casts a text that may end in an offset through TIMESTAMP WITH TIME ZONE, which takes twice as long, and
-/// which accepts neither spaces at the ends nor zeros after the sixth digit of a second.
+/// Casts a text that may end in an offset through TIMESTAMP WITH TIME ZONE, which takes twice as long.
 fn timestamp(cast: &str, text: &str) -> String {
     format!(
-        "CASE WHEN regexp_matches({text}, '[+-][0-9][0-9](:?[0-9][0-9]){{0,2}}\\s*$') \
-         THEN CAST({cast}(regexp_replace(trim({text}), '(\\.[0-9]{{6}})0+', '\\1') AS TIMESTAMPTZ) AS TIMESTAMP) \
-         ELSE {cast}({text} AS TIMESTAMP) END"
+        "CASE WHEN regexp_matches({text}, '[+-][0-9][0-9](:?[0-9][0-9]){{0,2}}$') \
+         THEN CAST({cast}({text} AS TIMESTAMPTZ) AS TIMESTAMP) ELSE {cast}({text} AS TIMESTAMP) END"
     )
 }
 
@@ -333,15 +336,15 @@ pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     Ok(match default {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
-            Some(text) => Conversion {
-                column_type: column.column_type,
-                plain: Reading {
-                    text: sql::literal(&text),
-                    is_lossy: None,
-                },
-                special: None,
+            Some(text) => {
+                let text = sql::literal(&text);
+                Conversion {
+                    column_type: column.column_type,
+                    readings: vec![Reading::plain(&text)],
+                    text,
+                }
+                .value()
             }
-            .value(),
             None => format!("CAST(NULL AS {to})"),
         },
         None => format!("CAST(NULL AS {to})"),

@@ -5,9 +5,9 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::context::Context;
-use crate::import::conversion;
 use crate::import::faults::{Fault, Kind, MAX_ROW_ERRORS, MAX_VALUE, cut, shown};
 use crate::import::key::Key;
+use crate::import::reason;
 use crate::import::segment_file::{self, CopyError};
 use crate::import::source::{Making, Source};
 use crate::import::staging::{Relation, Target};
@@ -120,7 +120,7 @@ fn fault(target: &Target, (row, flaw, index, value, kind): Found) -> Result<Faul
         }
         (None, kind) => {
             let text = value.unwrap_or_default();
-            let reason = conversion::reason(column.column_type, kind == Some(LOSSY), &shown(&text));
+            let reason = reason::reason(column.column_type, kind == Some(LOSSY), &shown(&text));
             (Kind::Value, Some(text), reason)
         }
     };

@@ -29,6 +29,7 @@ use serde_json::value::RawValue;
 
 use crate::import::compression::Compression;
 use crate::import::fault_search::Flaw;
+use crate::import::signature;
 use crate::schema::types::ColumnType;
 
 pub(crate) const NAME: &str = "json_rows";
@@ -199,8 +200,8 @@ fn read_rows(
 pub(crate) enum Beginning {
     /// Only white space.
     Nothing,
-    /// A byte order mark of UTF-16.
-    Utf16,
+    /// A file of another kind.
+    Other(&'static str),
     /// Content to be read row by row, even if damaged.
     Something,
 }
@@ -212,11 +213,11 @@ impl Beginning {
         let plain = compression.open(path).map_err(platform::Error::internal)?;
         let mut plain = BufReader::new(plain);
         Ok(match plain.fill_buf() {
-            Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => Self::Utf16,
             Ok([0xef, 0xbb, 0xbf]) => Self::Nothing,
-            Ok(_) => match first_byte(&mut plain) {
-                Ok(None) => Self::Nothing,
-                _ => Self::Something,
+            Ok(start) => match (signature::other_than_text(start), first_byte(&mut plain)) {
+                (Some(other), _) => Self::Other(other),
+                (None, Ok(None)) => Self::Nothing,
+                (None, _) => Self::Something,
             },
             Err(_) => Self::Something,
         })

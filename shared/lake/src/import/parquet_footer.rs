@@ -21,8 +21,34 @@ const MAX_DEPTH: u32 = 32;
 const END_BYTES: u64 = 8;
 /// Fields of the footer and of an element, by their numbers in Parquet.
 const SCHEMA: i16 = 2;
+const PHYSICAL_TYPE: i16 = 1;
 const NAME: i16 = 4;
 const CHILDREN: i16 = 5;
+const PRECISION: i16 = 8;
+const LOGICAL_TYPE: i16 = 10;
+/// Field of a logical type that is a decimal, and the field of its precision.
+const DECIMAL: i16 = 5;
+const DECIMAL_PRECISION: i16 = 2;
+/// The physical type of times in 96 bits.
+const INT96: i32 = 3;
+/// Most digits of a decimal that DuckDB reads exactly.
+const MAX_DIGITS: i32 = 38;
+
+/// What a footer tells beside the types that DuckDB gives to columns.
+#[derive(Debug, Default)]
+pub(crate) struct Footer {
+    /// Columns of times in 96 bits.
+    pub(crate) int96: Vec<String>,
+}
+
+/// An element of the schema: a column, or a part of one.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    children: i32,
+    physical_type: Option<i32>,
+    precision: i32,
+}
 
 pub(crate) enum Fault {
     /// The footer cannot be read.
@@ -33,6 +59,8 @@ pub(crate) enum Fault {
     Wide(u32, u32),
     /// The column with too many groups in one another.
     Deep(String),
+    /// The column with a decimal that DuckDB reads as another number, and the digits of its type.
+    Digits(String, i32),
 }
 
 impl From<thrift::Error> for Fault {
@@ -43,7 +71,8 @@ impl From<thrift::Error> for Fault {
 
 /// Fails if the footer is too large, or has too many elements or groups in one another. The file has
 /// Parquet's last bytes.
-pub(crate) fn check(path: &Path, max_groups: usize) -> Result<(), Fault> {
+pub(crate) fn check(path: &Path, max_groups: usize) -> Result<Footer, Fault> {
+    let mut columns = Footer::default();
     let footer = read(path)?;
     // A list of structures without fields takes a byte each; the crate counts 10 for these.
     let most = footer.len().saturating_mul(16);
@@ -56,13 +85,13 @@ pub(crate) fn check(path: &Path, max_groups: usize) -> Result<(), Fault> {
             (_, TType::Stop) => break,
             (Some(SCHEMA), TType::List) => {
                 schemas += 1;
-                check_schema(&mut input, max_groups)?;
+                check_schema(&mut input, max_groups, &mut columns)?;
             }
             (_, other) => skip(&mut input, other, MAX_DEPTH)?,
         }
     }
     match schemas {
-        1 => Ok(()),
+        1 => Ok(columns),
         _ => Err(Fault::Damaged),
     }
 }
@@ -86,7 +115,11 @@ fn read(path: &Path) -> Result<Vec<u8>, Fault> {
 }
 
 /// Reads the elements, each before its children.
-fn check_schema(input: &mut impl TInputProtocol, max_groups: usize) -> Result<(), Fault> {
+fn check_schema(
+    input: &mut impl TInputProtocol,
+    max_groups: usize,
+    columns: &mut Footer,
+) -> Result<(), Fault> {
     let elements = input.read_list_begin()?.size;
     if elements > MAX_ELEMENTS {
         return Err(Fault::Wide(elements, MAX_ELEMENTS));
@@ -95,13 +128,20 @@ fn check_schema(input: &mut impl TInputProtocol, max_groups: usize) -> Result<()
     let mut awaited: Vec<i32> = Vec::new();
     let mut column = String::new();
     for _ in 0..elements {
-        let (name, children) = element(input)?;
+        let element = element(input)?;
+        let (name, children) = (element.name, element.children);
         while awaited.pop_if(|children| *children == 0).is_some() {}
         if let Some(last) = awaited.last_mut() {
             *last -= 1;
         }
         if awaited.len() == 1 {
             column = name;
+            if element.physical_type == Some(INT96) {
+                columns.int96.push(column.clone());
+            }
+        }
+        if element.precision > MAX_DIGITS {
+            return Err(Fault::Digits(column, element.precision));
         }
         if children > 0 {
             awaited.push(children);
@@ -113,22 +153,55 @@ fn check_schema(input: &mut impl TInputProtocol, max_groups: usize) -> Result<()
     Ok(())
 }
 
-/// Returns the name and the number of children of an element. Fields of another type than Parquet's are
-/// skipped, as DuckDB does.
-fn element(input: &mut impl TInputProtocol) -> Result<(String, i32), Fault> {
-    let (mut name, mut children) = (String::new(), 0);
+/// Reads an element. Fields of another type than Parquet's are skipped, as DuckDB does.
+fn element(input: &mut impl TInputProtocol) -> Result<Element, Fault> {
+    let mut element = Element::default();
     input.read_struct_begin()?;
     loop {
         let field = input.read_field_begin()?;
         match (field.id, field.field_type) {
             (_, TType::Stop) => break,
-            (Some(NAME), TType::String) => name = String::from_utf8_lossy(&input.read_bytes()?).into_owned(),
-            (Some(CHILDREN), TType::I32) => children = input.read_i32()?,
+            (Some(PHYSICAL_TYPE), TType::I32) => element.physical_type = Some(input.read_i32()?),
+            (Some(NAME), TType::String) => {
+                element.name = String::from_utf8_lossy(&input.read_bytes()?).into_owned();
+            }
+            (Some(CHILDREN), TType::I32) => element.children = input.read_i32()?,
+            (Some(PRECISION), TType::I32) => element.precision = element.precision.max(input.read_i32()?),
+            (Some(LOGICAL_TYPE), TType::Struct) => {
+                element.precision = element.precision.max(logical_precision(input)?);
+            }
             (_, other) => skip(input, other, MAX_DEPTH)?,
         }
     }
     input.read_struct_end()?;
-    Ok((name, children))
+    Ok(element)
+}
+
+/// Returns the precision in a logical type; 0 if it is no decimal.
+fn logical_precision(input: &mut impl TInputProtocol) -> Result<i32, Fault> {
+    let mut precision = 0;
+    input.read_struct_begin()?;
+    loop {
+        let field = input.read_field_begin()?;
+        match (field.id, field.field_type) {
+            (_, TType::Stop) => break,
+            (Some(DECIMAL), TType::Struct) => {
+                input.read_struct_begin()?;
+                loop {
+                    let field = input.read_field_begin()?;
+                    match (field.id, field.field_type) {
+                        (_, TType::Stop) => break,
+                        (Some(DECIMAL_PRECISION), TType::I32) => precision = input.read_i32()?,
+                        (_, other) => skip(input, other, MAX_DEPTH)?,
+                    }
+                }
+                input.read_struct_end()?;
+            }
+            (_, other) => skip(input, other, MAX_DEPTH)?,
+        }
+    }
+    input.read_struct_end()?;
+    Ok(precision)
 }
 
 /// Reads past a value. The crate's own method refuses bytes that are no text, such as the least value of a

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr2};
 
+use crate::import::faults::MAX_ROW_ERRORS;
+
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 
@@ -23,6 +25,16 @@ pub(crate) struct Shape {
     pub(crate) is_open: bool,
     /// Records that are empty lines, in order; the header row is record 0.
     pub(crate) blank: Vec<u64>,
+    /// The first records with more fields than the header row. DuckDB drops a surplus field that is empty, and
+    /// so takes a row whose values are shifted.
+    pub(crate) surplus: Vec<Surplus>,
+}
+
+/// A record with more fields than the header row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Surplus {
+    pub(crate) record: u64,
+    pub(crate) fields: usize,
 }
 
 impl Shape {
@@ -31,6 +43,12 @@ impl Shape {
         match columns {
             0 | 1 => record,
             _ => record - self.blank.partition_point(|blank| *blank < record) as u64,
+        }
+    }
+
+    fn count(&mut self, record: u64, fields: usize, columns: usize) {
+        if fields > columns && self.surplus.len() <= MAX_ROW_ERRORS {
+            self.surplus.push(Surplus { record, fields });
         }
     }
 }
@@ -45,11 +63,12 @@ pub(crate) struct QuoteFault {
 }
 
 /// Returns the shape of a file. A quote counts only at the start of a field, as in DuckDB.
-pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
+pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
     let mut shape = Shape::default();
     let mut place = Place::FieldStart;
     let (mut record, mut record_bytes) = (0, 0);
     let mut is_blank = true;
+    let mut fields = 1;
     let mut opened = QuoteFault {
         record,
         is_open: false,
@@ -61,6 +80,7 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
         if rest.is_empty() {
             shape.longest_bytes = shape.longest_bytes.max(record_bytes);
             shape.is_open = place == Place::Quoted;
+            shape.count(record, fields, columns);
             if shape.is_open {
                 opened.is_open = true;
                 shape.fault.get_or_insert(opened);
@@ -98,6 +118,7 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
             };
             record_bytes += length as u64 + 1;
             let ends = place == Place::FieldStart && *byte == b'\n';
+            fields += usize::from(place == Place::FieldStart && *byte == b',');
             is_blank &= ends || (length == 0 && *byte == b'\r');
             if ends {
                 is_blank &= record_bytes <= 2;
@@ -105,7 +126,8 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
                     shape.blank.push(record);
                 }
                 shape.longest_bytes = shape.longest_bytes.max(record_bytes);
-                (record_bytes, is_blank) = (0, true);
+                shape.count(record, fields, columns);
+                (record_bytes, is_blank, fields) = (0, true, 1);
                 record += 1;
             }
             rest = rest.get(length + 1..).unwrap_or_default();
@@ -128,7 +150,7 @@ mod tests {
     use super::*;
 
     fn check(csv: &str, record: u64, is_open: bool) {
-        let shape = shape(csv.as_bytes()).unwrap();
+        let shape = shape(csv.as_bytes(), 2).unwrap();
         assert_eq!(shape.fault, Some(QuoteFault { record, is_open }), "{csv:?}");
     }
 
@@ -139,12 +161,19 @@ mod tests {
             ("a,b\n \n,\n\"\"\n\r1\n\n1,\"x\n\ny\"\n\n", vec![5, 7]),
             ("a,b\n1,2", vec![]),
         ] {
-            let shape = shape(csv.as_bytes()).unwrap();
+            let shape = shape(csv.as_bytes(), 2).unwrap();
             assert_eq!(shape.blank, blank, "{csv:?}");
         }
-        let shape = shape("a,b\n\n1,2\n\n3\n".as_bytes()).unwrap();
+        let shape = shape("a,b\n\n1,2\n\n3\n".as_bytes(), 2).unwrap();
         assert_eq!([2, 4].map(|record| shape.row(record, 2)), [1, 2]);
         assert_eq!(shape.row(4, 1), 4);
+    }
+
+    #[test]
+    fn records_with_surplus_fields_are_counted() {
+        let shape = shape("a,b\n1,2,\n\"x,y\",z\n1,\"2\"\r\n,,,".as_bytes(), 2).unwrap();
+        let surplus = |record, fields| Surplus { record, fields };
+        assert_eq!(shape.surplus, [surplus(1, 3), surplus(4, 4)]);
     }
 
     #[test]
@@ -160,7 +189,7 @@ mod tests {
             "a\nx\"y\n",
             "a\n\"\"",
         ] {
-            assert_eq!(shape(csv.as_bytes()).unwrap().fault, None, "{csv:?}");
+            assert_eq!(shape(csv.as_bytes(), 2).unwrap().fault, None, "{csv:?}");
         }
     }
 }

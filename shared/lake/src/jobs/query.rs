@@ -18,6 +18,7 @@ use crate::query::answer::{self, AnswerSize, Body, Bounds, Format};
 use crate::query::pivots;
 use crate::query::preparation;
 use crate::query::type_name::type_name;
+use crate::query::typed_parameters;
 use crate::query::values::bound_values;
 use crate::statement::messages;
 use crate::statement::parameters::{self, Rewritten, Scalar};
@@ -88,14 +89,40 @@ pub(crate) fn run(
     bounds: Bounds,
     format: Format,
 ) -> Result<(AnswerSize, Vec<u8>)> {
-    let planned = planned(context)?;
+    let mut planned = planned(context)?;
     let started = Instant::now();
     bind::define(context, tables)?;
+    // The types of a PIVOT's values exist only within the transaction.
+    if planned.pivots.is_empty() {
+        typed_parameters::read(&context.connection, &mut planned.rewritten)?;
+    }
+    let answer = answer(context, &planned, started, bounds, format);
+    match answer {
+        Err(error) if is_about_a_value(&error) && planned.pivots.is_empty() => {
+            Err(typed_parameters::refusal(&context.connection, &planned.rewritten).unwrap_or(error))
+        }
+        answer => answer,
+    }
+}
+
+/// Returns whether an error may be that of a parameter's text.
+fn is_about_a_value(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unprocessable && error.message() != messages::OUT_OF_MEMORY
+}
+
+/// Runs the statement and writes its answer.
+fn answer(
+    context: &mut Context,
+    planned: &Planned,
+    started: Instant,
+    bounds: Bounds,
+    format: Format,
+) -> Result<(AnswerSize, Vec<u8>)> {
     let tables_of_version = context.tables.as_deref().unwrap_or_default();
     in_read_only_transaction(&context.connection, || {
         let connection = &context.connection;
         pivots::make_types(connection, &planned.pivots, &planned.original, &planned.rewritten)?;
-        let executed = execute(connection, tables_of_version, &planned)?;
+        let executed = execute(connection, tables_of_version, planned)?;
         let statement = executed.statement;
         let mut body = Body::new(&mut context.output);
         let written = match format {

@@ -13,10 +13,11 @@ use platform::{Error, Result};
 
 use crate::child::context::Context;
 use crate::import::compression::{Compression, Prepared};
-use crate::import::faults::{Fault, MAX_ROW_ERRORS, shown};
+use crate::import::faults::{self, Fault, MAX_ROW_ERRORS, shown};
 use crate::import::plain::{Form, is_plain};
 use crate::import::segment_file::CopyError;
 use crate::import::shape::{Shape, shape};
+use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
@@ -45,7 +46,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         flaw: None,
     };
     let scanned = file.clone();
-    let scan = thread::spawn(move || shape(scanned.open()?));
+    let columns = header.len();
+    let scan = thread::spawn(move || shape(scanned.open()?, columns));
     let written = staging::write(context, target, &sources, &relation);
     let shape = scan
         .join()
@@ -55,12 +57,19 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         // DuckDB has accepted files with an overlong record or an open quote, as if the file ended there.
         Ok(written) => {
             check_length(target, &shape)?;
+            let surplus = shape.surplus.iter().map(|surplus| {
+                let row = shape.row(surplus.record, columns);
+                Fault::of_row(&target.table, row, surplus_reason(surplus.fields, columns))
+            });
+            let surplus: Vec<_> = surplus.collect();
             return Ok(match shape.fault.filter(|_| shape.is_open) {
                 Some(fault) => {
-                    let row = shape.row(fault.record, header.len());
-                    StageOutcome::refused(with_quote(target, written.faults, row, fault.is_open))
+                    let row = shape.row(fault.record, columns);
+                    let rows = faults::merge(surplus, written.faults);
+                    StageOutcome::refused(with_quote(target, rows, row, fault.is_open))
                 }
-                None => written,
+                None if surplus.is_empty() => written,
+                None => StageOutcome::refused(faults::merge(surplus, written.faults)),
             });
         }
         Err(error) if error.status() == 500 => error,
@@ -84,6 +93,10 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         return Err(unreadable(target, failed));
     }
     Ok(StageOutcome::refused(faults))
+}
+
+fn surplus_reason(fields: usize, columns: usize) -> String {
+    format!("{fields} fields where the header row has {columns}; a text with a comma stands in double quotes")
 }
 
 /// Adds a faulty quote to the faults of the rows above it. The content of the rows below is unknown.
@@ -203,6 +216,9 @@ fn header(table: &str, file: &Prepared) -> Result<Vec<String>> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return refuse("the file is empty; a header row with the names of the columns is expected");
+    }
+    if let Some(other) = signature::other_than_text(bytes) {
+        return refuse(&format!("the file is {other}, not CSV"));
     }
     if bytes.starts_with(b"\n") || bytes.starts_with(b"\r") {
         // For a file with one column, DuckDB reads an empty line as a row.
@@ -374,8 +390,12 @@ fn bad_rows(
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
                 None => format!("fewer fields than the {columns} of the header row"),
             },
-            // DuckDB reports only the first surplus field, so the number of fields is unknown.
-            "TOO MANY COLUMNS" => format!("more fields than the {columns} of the header row"),
+            // DuckDB reports only the first surplus field.
+            "TOO MANY COLUMNS" => {
+                let record = line.saturating_sub(1);
+                let surplus = shape.surplus.iter().find(|surplus| surplus.record == record);
+                surplus_reason(surplus.map_or(columns + 1, |surplus| surplus.fields), columns)
+            }
             "UNQUOTED VALUE" => "a quote is not closed, or text follows it".to_owned(),
             "LINE SIZE OVER MAXIMUM" => "the row is longer than 2 MB".to_owned(),
             _ => "it is not CSV".to_owned(),

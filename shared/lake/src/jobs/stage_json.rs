@@ -10,6 +10,7 @@ use crate::child::context::Context;
 use crate::import::json_rows::{self, Beginning, Column, JsonRows, Reading};
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome};
+use crate::schema::types::ColumnType;
 use crate::tables::sql;
 
 pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
@@ -17,8 +18,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
     let beginning = Beginning::read(&input.input)?;
     if beginning != Beginning::Something {
         let what = match beginning {
-            Beginning::Utf16 => "the file is UTF-16; JSON must be text in UTF-8",
-            _ => "the file is empty; an array of row objects, or an object a line, is expected",
+            Beginning::Other(other) => format!("the file is {other}, not JSON"),
+            _ => "the file is empty; an array of row objects, or an object a line, is expected".to_owned(),
         };
         return Err(Error::unprocessable(format!("Table '{}': {what}.", target.table)));
     }
@@ -43,6 +44,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         .enumerate()
         .map(|(index, column)| match column.has_default {
             true => Source::TextOrDefault(format!("c{index}"), format!("d{index} IS NOT NULL")),
+            // The reader of the file knows only what RFC 8259 allows.
+            false if column.column_type == ColumnType::Json => Source::Value(format!("c{index}")),
             false => Source::Text(format!("c{index}")),
         })
         .collect();

@@ -1,20 +1,23 @@
 //! Converts a Parquet file, read by DuckDB, to a segment.
 //!
 //! Columns are matched by name, ignoring case. If the column's type can hold every value of the file's type,
-//! values are taken unchanged. If most values fit (many programs write integers with gaps as doubles), they
-//! are converted through text, so that the same values are refused as in a CSV file. Any other type is
-//! refused before a row is read.
+//! values are taken unchanged. If most values fit (many programs write integers with gaps as doubles), and if
+//! they are text, they are converted through text, so that the same values are refused as in a CSV file. Any
+//! other type is refused before a row is read, unless the column has no value at all.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use platform::{Error, Result};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::child::context::Context;
 use crate::import::faults::{MAX_SENTENCES, shown};
 use crate::import::nesting::levels;
-use crate::import::parquet_footer::{self, Fault};
+use crate::import::parquet_footer::{self, Fault, Footer};
+use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
 use crate::schema::types::ColumnType;
@@ -35,7 +38,7 @@ const MAX_TYPE_LENGTH: usize = 100;
 pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
-    check_footer(&input.input, target)?;
+    let footer = check_footer(&input.input, target)?;
     staging::enclose(context, &input.target, &input.input)?;
     let relation = Relation {
         sql: format!(
@@ -44,9 +47,10 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         ),
         flaw: None,
     };
-    let columns = columns(context, target, &relation)?;
+    let mut columns = columns(context, target, &relation)?;
     check_levels(target, &columns)?;
-    let sources = map_columns(target, &columns)?;
+    leave_out_index(context, target, &input.input, &mut columns)?;
+    let sources = map_columns(context, target, &relation, &columns, &footer)?;
     match staging::write(context, target, &sources, &relation) {
         Err(error) if error.status() == 500 => Err(fault(context, target, &relation, error)),
         other => other,
@@ -67,17 +71,25 @@ fn check_ends(path: &Path, table: &str) -> Result<()> {
         Ok([MAGIC, MAGIC]) => return Ok(()),
         Ok([_, ENCRYPTED_MAGIC]) => "the Parquet file is encrypted",
         Ok([MAGIC, _]) => "the Parquet file is cut off",
-        Ok(_) => "the file is not Parquet",
+        Ok([first, _]) => match signature::other_than_parquet(&first) {
+            Some(other) => &format!("the file is {other}, not Parquet"),
+            None => "the file is not Parquet",
+        },
         Err(_) => "the file is empty",
     };
     Err(Error::unprocessable(format!("Table '{table}': {what}.")))
 }
 
 /// Fails with 422 if DuckDB would take long for the types in the footer.
-fn check_footer(path: &Path, target: &Target) -> Result<()> {
+fn check_footer(path: &Path, target: &Target) -> Result<Footer> {
     let what = match parquet_footer::check(path, MAX_GROUPS) {
-        Ok(()) => return Ok(()),
-        Err(Fault::Damaged) => return Err(damaged(target)),
+        Ok(footer) => return Ok(footer),
+        Err(Fault::Damaged) => return Err(damaged(target, None)),
+        Err(Fault::Digits(column, digits)) => format!(
+            "the column {} in the Parquet file has decimals of {digits} digits, and at most 38 can be read exactly; write \
+             it as a decimal of at most 38 digits, or as text",
+            shown(&column)
+        ),
         Err(Fault::Long(bytes, most)) => format!(
             "the footer of the Parquet file has {bytes} bytes; at most {most} can be read. Write fewer columns, or larger \
              row groups"
@@ -133,28 +145,43 @@ fn fault(context: &Context, target: &Target, relation: &Relation, failed: Error)
     let cause = std::error::Error::source(&failed).map(ToString::to_string);
     match cause.as_deref().and_then(messages::kind) {
         // A value outside DuckDB's range, such as a time before its minimum.
-        Some(_) => damaged(target).with_source(failed),
+        Some(_) => damaged(target, cause.as_deref()).with_source(failed),
         None => failed,
     }
 }
 
-fn damaged(target: &Target) -> Error {
-    Error::unprocessable(format!(
+/// `reason` is DuckDB's text.
+fn damaged(target: &Target, reason: Option<&str>) -> Error {
+    let reason =
+        reason.map(|reason| messages::scrub(reason.split_once(": ").map_or(reason, |(_, rest)| rest)));
+    let error = Error::unprocessable(format!(
         "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
         target.table
-    ))
+    ));
+    match reason {
+        Some(reason) => error.with_details(format!("The reader says: {reason}")),
+        None => error,
+    }
 }
 
 fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
     let text = messages::text(error);
     match messages::cause(&text) {
         Cause::Memory | Cause::Interrupted => messages::own_error(error),
-        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => damaged(target).with_source(text),
+        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => {
+            damaged(target, Some(&text)).with_source(text)
+        }
     }
 }
 
 /// Returns the source of each of the table's columns.
-fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source>> {
+fn map_columns(
+    context: &Context,
+    target: &Target,
+    relation: &Relation,
+    found: &[(String, String)],
+    footer: &Footer,
+) -> Result<Vec<Source>> {
     let table = &target.table;
     let known = |name: &str| {
         target
@@ -184,8 +211,19 @@ fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source
             sources.push(Source::Default);
             continue;
         };
-        match source(column.column_type, file_type, &sql::identifier(name)) {
+        let identifier = sql::identifier(name);
+        let source = source(column.column_type, file_type, &identifier).map(|source| match source {
+            Source::Value(value) if footer.int96.contains(name) => {
+                Source::Checked(value, is_no_year(&identifier))
+            }
+            source => source,
+        });
+        match source {
             Some(source) => sources.push(source),
+            // Programs that know no value have no type to write either.
+            None if is_null_throughout(context, relation, &identifier)? => {
+                sources.push(Source::Value("NULL".to_owned()));
+            }
             None => wrong.push(format!(
                 "column '{}' is {} in the Parquet file and {} in the table",
                 column.name,
@@ -204,6 +242,58 @@ fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source
     } else {
         error
     })
+}
+
+/// Removes the columns of the file that are an index of pandas and no column of the table.
+fn leave_out_index(
+    context: &Context,
+    target: &Target,
+    path: &Path,
+    columns: &mut Vec<(String, String)>,
+) -> Result<()> {
+    let is_of_table = |name: &str| {
+        let mut columns = target.columns.iter();
+        columns.any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    if columns.iter().all(|(name, _)| is_of_table(name)) {
+        return Ok(());
+    }
+    let query = format!(
+        "SELECT any_value(try(decode(value))) FROM parquet_kv_metadata({}) WHERE key = 'pandas'::BLOB",
+        sql::path(path)?
+    );
+    let metadata: Option<String> = context
+        .connection
+        .query_row(&query, [], |row| row.get(0))
+        .map_err(|error| unreadable(target, &error))?;
+    let metadata: Option<Pandas> = metadata.and_then(|text| serde_json::from_str(&text).ok());
+    let index = metadata
+        .map(|metadata| metadata.index_columns)
+        .unwrap_or_default();
+    // An index that counts rows has no column; there, pandas writes an object.
+    columns.retain(|(name, _)| is_of_table(name) || !index.iter().any(|index| index.as_str() == Some(name)));
+    Ok(())
+}
+
+/// What pandas writes about a file.
+#[derive(Deserialize)]
+struct Pandas {
+    index_columns: Vec<Value>,
+}
+
+fn is_null_throughout(context: &Context, relation: &Relation, name: &str) -> Result<bool> {
+    let query = format!("SELECT count({name}) FROM {}", relation.sql);
+    let count = context
+        .connection
+        .query_row(&query, [], |row| row.get::<_, i64>(0));
+    count
+        .map(|count| count == 0)
+        .map_err(|error| messages::own_error(&error))
+}
+
+/// Returns a condition on a time of 96 bits, of which DuckDB reads another time where it is beyond its range.
+fn is_no_year(name: &str) -> String {
+    format!("{name} NOT BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'")
 }
 
 fn shortened(file_type: &str) -> String {
@@ -231,9 +321,24 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
     if is_nested && column_type != ColumnType::Json {
         return None;
     }
+    // Some programs write texts without saying so.
+    let is_bytes = file_type == "BLOB";
+    if is_bytes && column_type != ColumnType::String {
+        let decoded = format!("coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))");
+        return Some(Source::Text(decoded));
+    }
+    if matches!(base, "VARCHAR" | "ENUM") && column_type != ColumnType::String {
+        return text();
+    }
     match column_type {
+        ColumnType::String if is_bytes => {
+            let decoded = format!("TRY(decode({name}))");
+            let is_no_text = format!("({name} IS NOT NULL AND {decoded} IS NULL)");
+            Some(Source::Checked(decoded, is_no_text))
+        }
         ColumnType::String => match base {
             "VARCHAR" | "JSON" | "ENUM" | "UUID" => value(),
+            _ if is_number || base == "BOOLEAN" => value(),
             _ => None,
         },
         ColumnType::Integer if is_small => value(),
@@ -264,7 +369,7 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
         }
         ColumnType::Timestamp => (is_time || base == "DATE").then(value).flatten(),
         ColumnType::Json => match base {
-            "VARCHAR" | "JSON" => text(),
+            "JSON" => text(),
             _ if is_nested || is_number || base == "BOOLEAN" => {
                 Some(Source::Text(format!("CAST(to_json({name}) AS VARCHAR)")))
             }

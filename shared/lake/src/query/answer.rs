@@ -147,15 +147,22 @@ struct Columns {
 }
 
 impl Columns {
-    fn from_statement(statement: &Statement<'_>) -> Self {
+    /// Fails with 422 if a column has a type whose values no answer shows as they are.
+    fn from_statement(statement: &Statement<'_>) -> Result<Self> {
         let schema = statement.schema();
-        let fields = schema.fields().iter().enumerate();
-        let meanings = fields
-            .map(|(index, field)| {
-                Meaning::from_types(field.data_type(), &statement.column_logical_type(index))
-            })
-            .collect();
-        Self { schema, meanings }
+        let mut meanings = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            let meaning = Meaning::from_types(field.data_type(), &statement.column_logical_type(index));
+            if let Some(name) = meaning.inexact_type() {
+                return Err(Error::unprocessable(format!(
+                    "The column '{}' has values of the type {name}, which an answer cannot show exactly; cast them: \
+                     CAST(… AS VARCHAR).",
+                    field.name()
+                )));
+            }
+            meanings.push(meaning);
+        }
+        Ok(Self { schema, meanings })
     }
 
     fn cells<'a>(&self, batch: &'a StructArray) -> Result<Vec<Cells<'a>>> {
@@ -246,7 +253,7 @@ pub(crate) fn json_arrays(
     bounds: Bounds,
     body: &mut Body<'_>,
 ) -> Result<AnswerSize, Stopped> {
-    let columns = Columns::from_statement(statement);
+    let columns = Columns::from_statement(statement)?;
     let mut is_first = true;
     batches(statement, bounds.rows, |batch, rows| {
         let cells = columns.cells(batch)?;
@@ -273,7 +280,7 @@ pub(crate) fn json_objects(
     bounds: Bounds,
     body: &mut Body<'_>,
 ) -> Result<AnswerSize, Stopped> {
-    let columns = Columns::from_statement(statement);
+    let columns = Columns::from_statement(statement)?;
     let mut is_first = true;
     batches(statement, bounds.rows, |batch, rows| {
         let names = columns.schema.fields().iter().map(|field| {
@@ -300,7 +307,7 @@ pub(crate) fn csv(
     bounds: Bounds,
     body: &mut Body<'_>,
 ) -> Result<AnswerSize, Stopped> {
-    let columns = Columns::from_statement(statement);
+    let columns = Columns::from_statement(statement)?;
     let is_json: Vec<bool> = columns.meanings.iter().map(|meaning| meaning.is_json).collect();
     for (index, field) in columns.schema.fields().iter().enumerate() {
         if index > 0 {
@@ -363,7 +370,7 @@ pub(crate) fn arrow(
     bounds: Bounds,
     body: &mut Body<'_>,
 ) -> Result<AnswerSize, Stopped> {
-    let schema = statement.schema();
+    let schema = Columns::from_statement(statement)?.schema;
     let internal = |error| Stopped::Other(Error::internal(error));
     let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;
     let written = batches(statement, bounds.rows, |batch, rows| {

@@ -9,9 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use duckdb::arrow::array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use duckdb::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray as _, BinaryArray, BooleanArray, FixedSizeBinaryArray,
@@ -24,13 +23,14 @@ use platform::{Error, Result};
 
 use crate::query::calendar;
 use crate::query::meaning::Meaning;
+use crate::query::times::{self, texts};
 use crate::statement::tree;
 
 /// The greatest integer that every JSON reader keeps exact.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// Writes the value of one row.
-type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+pub(super) type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
 /// One column of a batch, prepared for writing.
 pub(crate) struct Cells<'a> {
@@ -77,7 +77,7 @@ fn unsupported(data_type: &DataType) -> Error {
     ))
 }
 
-fn cast<A: Array + 'static>(array: &ArrayRef) -> Result<&A> {
+pub(super) fn cast<A: Array + 'static>(array: &ArrayRef) -> Result<&A> {
     array
         .as_any()
         .downcast_ref::<A>()
@@ -108,23 +108,6 @@ where
         out.extend_from_slice(digits);
         out.push(b'"');
     }
-}
-
-/// Writes texts that need no escapes. If `write` returns false, it wrote nothing and the value is null.
-fn texts<'a, T: ArrowPrimitiveType>(
-    array: &'a ArrayRef,
-    write: impl Fn(T::Native, &mut Vec<u8>) -> bool + 'a,
-) -> Result<Write<'a>> {
-    let array = cast::<PrimitiveArray<T>>(array)?;
-    Ok(Box::new(move |row, out| {
-        out.push(b'"');
-        if write(array.value(row), out) {
-            out.push(b'"');
-        } else {
-            out.pop();
-            out.extend_from_slice(b"null");
-        }
-    }))
 }
 
 fn writer<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
@@ -209,33 +192,15 @@ fn writer<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
         }),
         DataType::Time64(TimeUnit::Nanosecond) => texts::<Time64NanosecondType>(array, |nanos, out| {
             calendar::time(nanos / 1_000, out);
+            times::further_digits(nanos, out);
             true
         }),
-        DataType::Timestamp(unit, _) => timestamps(array, *unit),
+        DataType::Timestamp(unit, _) => times::timestamps(array, *unit),
         DataType::Interval(_) => texts::<IntervalMonthDayNanoType>(array, |interval, out| {
             calendar::interval(interval.months, interval.days, interval.nanoseconds, out);
             true
         }),
         _ => nested(array, meaning),
-    }
-}
-
-fn timestamps(array: &ArrayRef, unit: TimeUnit) -> Result<Write<'_>> {
-    fn scaled(time: i64, factor: i64, out: &mut Vec<u8>) -> bool {
-        let micros = time.checked_mul(factor);
-        micros.is_some_and(|micros| calendar::timestamp(micros, out))
-    }
-    match unit {
-        TimeUnit::Second => {
-            texts::<TimestampSecondType>(array, |seconds, out| scaled(seconds, 1_000_000, out))
-        }
-        TimeUnit::Millisecond => {
-            texts::<TimestampMillisecondType>(array, |millis, out| scaled(millis, 1_000, out))
-        }
-        TimeUnit::Microsecond => texts::<TimestampMicrosecondType>(array, calendar::timestamp),
-        TimeUnit::Nanosecond => texts::<TimestampNanosecondType>(array, |nanos, out| {
-            calendar::timestamp(nanos.div_euclid(1_000), out)
-        }),
     }
 }
 
@@ -290,7 +255,12 @@ fn nested<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
                     Ok((name, Cells::new(column, meaning.part(index)?)?))
                 });
             let members = members.collect::<Result<Vec<_>>>()?;
-            Ok(Box::new(move |row, out| object(&members, row, out)))
+            // As an object, members without names would be one.
+            let is_unnamed = !members.is_empty() && fields.iter().all(|field| field.name().is_empty());
+            Ok(Box::new(move |row, out| match is_unnamed {
+                true => tuple(&members, row, out),
+                false => object(&members, row, out),
+            }))
         }
         DataType::Map(..) => map(cast::<MapArray>(array)?, meaning),
         DataType::Union(members, _) => union(cast::<UnionArray>(array)?, members, meaning),
@@ -322,6 +292,18 @@ pub(crate) fn object(members: &[(Vec<u8>, Cells<'_>)], row: usize, out: &mut Vec
         cells.write(row, out);
     }
     out.push(b'}');
+}
+
+/// Writes one row as an array of its members.
+fn tuple(members: &[(Vec<u8>, Cells<'_>)], row: usize, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, (_, cells)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        cells.write(row, out);
+    }
+    out.push(b']');
 }
 
 /// Writes a map as an array of `{"key": …, "value": …}`, because its keys may have any type.

@@ -12,6 +12,8 @@ pub(crate) struct Meaning {
     pub(crate) is_huge_integer: bool,
     /// Arrow has it as a decimal with the same bits: values from 2^127 are negative.
     pub(crate) is_unsigned_huge_integer: bool,
+    /// Name of the type, if Arrow's form lacks a part of its values: an offset, the length in bits.
+    pub(crate) inexact: Option<&'static str>,
     /// Meanings of the parts of a nested type.
     parts: Vec<Meaning>,
 }
@@ -38,10 +40,21 @@ impl Meaning {
                 .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON")),
             is_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint),
             is_unsigned_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::UHugeint),
+            inexact: match duckdb_type.try_id() {
+                Ok(LogicalTypeId::TimeTZ) => Some("TIME WITH TIME ZONE"),
+                Ok(LogicalTypeId::Bit) => Some("BIT"),
+                _ => None,
+            },
             parts: parts
                 .map(|(index, part)| Self::from_types(part, &duckdb_type.child(index)))
                 .collect(),
         }
+    }
+
+    /// Returns the name of a type whose values, here or in a part, an answer cannot show.
+    pub(crate) fn inexact_type(&self) -> Option<&'static str> {
+        let of_parts = || self.parts.iter().find_map(Self::inexact_type);
+        self.inexact.or_else(of_parts)
     }
 
     /// Returns the meaning of a part of a nested type.

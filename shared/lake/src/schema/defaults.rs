@@ -111,8 +111,10 @@ pub(crate) fn constant_fits(text: &str, column_type: ColumnType) -> bool {
         ColumnType::Boolean => matches!(text.to_ascii_lowercase().as_str(), "true" | "false"),
         ColumnType::Date => text.parse::<civil::Date>().is_ok() && text.len() == "2026-01-02".len(),
         ColumnType::Timestamp => {
+            // The last hours of the year 9999 are beyond the type of an instant.
+            let local = text.strip_suffix('Z').unwrap_or(text);
             text.parse::<jiff::Timestamp>().is_ok()
-                || text.replacen(' ', "T", 1).parse::<civil::DateTime>().is_ok()
+                || local.replacen(' ', "T", 1).parse::<civil::DateTime>().is_ok()
         }
         ColumnType::Json => serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(),
     }
@@ -170,6 +172,7 @@ mod tests {
             ("TRUE", "BOOLEAN", "true"),
             ("DATE '2026-01-02'", "DATE", "2026-01-02"),
             ("'2026-01-02'", "DATE", "2026-01-02"),
+            ("'9999-12-31T23:59:59Z'", "TIMESTAMP", "9999-12-31T23:59:59Z"),
             (
                 "timestamp '2026-01-02 03:04:05'",
                 "TIMESTAMP",

@@ -229,7 +229,12 @@ fn error_at(
     original: &str,
     rewritten: &Rewritten,
 ) -> Error {
-    let sentence = closed(sentence);
+    let mut sentence = rewritten.named(sentence);
+    if sentence.starts_with("syntax error at or near \"{{") {
+        sentence += ": a parameter stands for one value, not for a table, a name or a part of a literal; for an interval, \
+                     write to_days(…) or another function";
+    }
+    let sentence = closed(&sentence);
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
             let (line, column) = rewritten.position(original, position);

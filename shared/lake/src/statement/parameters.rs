@@ -20,7 +20,7 @@ use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
 
 use crate::statement::position::Position;
-use crate::statement::scanner::{Piece, is_word_part, scan};
+use crate::statement::scanner::{Piece, is_word_part, parameter_end, scan};
 
 /// Most elements of all arrays of a query together.
 const MAX_VALUES: usize = 10_000;
@@ -33,6 +33,8 @@ pub(crate) struct Rewritten {
     pub(crate) sql: String,
     /// Values of `$1`, `$2` and so on.
     pub(crate) values: Vec<Scalar>,
+    /// Names of the parameters that these values belong to.
+    pub(crate) names: Vec<String>,
     /// Positions where the two texts differ: (offset in `sql`, offset in the caller's text).
     offsets: Vec<(usize, usize)>,
 }
@@ -54,6 +56,7 @@ impl Rewritten {
         Self {
             sql,
             values: Vec::new(),
+            names: Vec::new(),
             offsets: Vec::new(),
         }
     }
@@ -64,6 +67,7 @@ impl Rewritten {
         let mut edited = Self {
             sql: String::with_capacity(self.sql.len() + 64),
             values: self.values.clone(),
+            names: self.names.clone(),
             offsets: Vec::new(),
         };
         let mut offsets = self.offsets.iter().copied().peekable();
@@ -98,6 +102,7 @@ impl Rewritten {
         Self {
             sql: " ".repeat(range.start) + text,
             values: self.values.clone(),
+            names: self.names.clone(),
             offsets: self.offsets.clone(),
         }
     }
@@ -111,6 +116,25 @@ impl Rewritten {
         let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
         let newlines = before.iter().filter(|byte| **byte == b'\n').count();
         (newlines + 1, line.iter().filter(is_letter).count() + 1)
+    }
+
+    /// Writes the caller's names in place of `$1`, `$2` and so on in a sentence of DuckDB.
+    pub(crate) fn named(&self, sentence: &str) -> String {
+        let mut parts = sentence.split('$');
+        let mut named = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, rest) = part.split_at(digits);
+            let number = number
+                .parse::<usize>()
+                .ok()
+                .and_then(|number| number.checked_sub(1));
+            match number.and_then(|number| self.names.get(number)) {
+                Some(name) => named += &format!("{{{{{name}}}}}{rest}"),
+                None => named += &format!("${part}"),
+            }
+        }
+        named
     }
 
     /// Returns the byte offset in the caller's text for byte `offset` of the rewritten statement.
@@ -174,6 +198,7 @@ fn rewrite_with(
     let mut rewritten = Rewritten {
         sql: String::with_capacity(sql.len() + 64),
         values: Vec::new(),
+        names: Vec::new(),
         offsets: Vec::new(),
     };
     // The replacement of each name by kind of place, so that its second use shares the parameter.
@@ -208,7 +233,8 @@ fn rewrite_with(
                     rewritten.sql.push(' ');
                 }
                 rewritten.sql.push_str(replacement);
-                let end = offset + name.len() + "{{}}".len();
+                rewritten.names.resize(rewritten.values.len(), name.to_owned());
+                let end = parameter_end(sql, offset);
                 let next = sql.get(end..).and_then(|rest| rest.chars().next());
                 if next.is_some_and(is_word_part) {
                     rewritten.sql.push(' ');

@@ -3,6 +3,9 @@
 //!
 //! A property test compares it with DuckDB's own lexer.
 
+/// Most blanks on each side of a parameter's name.
+const MAX_BLANKS: usize = 8;
+
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
     /// Copied unchanged.
@@ -10,7 +13,7 @@ pub(crate) enum Piece<'a> {
     /// A Unicode space. DuckDB also reads it as a space, but not everywhere: after `$$$$` it is part of a
     /// name.
     Space(&'a str),
-    /// A `{{name}}` at byte `offset`; `alone_after_in` is true if nothing else stands between the parentheses
+    /// A `{{name}}` at byte `offset`, also with blanks within the braces; `alone_after_in` is true if nothing else stands between the parentheses
     /// of an `IN`.
     Parameter {
         name: &'a str,
@@ -38,7 +41,7 @@ pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
             last_tokens.push(' ');
             at = end;
         } else if let Some(name) = placeholder_name(rest) {
-            let end = at + name.len() + "{{}}".len();
+            let end = parameter_end(sql, at);
             let alone_after_in = ends_with_in_parenthesis(&last_tokens) && next_token_closes(sql, end);
             push_text(&mut pieces, sql, copied, at);
             pieces.push(Piece::Parameter {
@@ -125,12 +128,28 @@ fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, sql: &'a str, from: usize, to: usi
 
 /// Returns the name in the `{{name}}` at the start of `rest`.
 fn placeholder_name(rest: &str) -> Option<&str> {
-    let inner = rest.strip_prefix("{{")?;
+    let inner = without_blanks(rest.strip_prefix("{{")?);
     // Reads only the name and no further, because a statement may contain very many `{{`.
     let length = inner.bytes().take_while(|byte| is_word(*byte)).count();
     let (name, after) = inner.split_at_checked(length)?;
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    (starts_well && after.starts_with("}}")).then_some(name)
+    (starts_well && without_blanks(after).starts_with("}}")).then_some(name)
+}
+
+/// Removes a few blanks: no more, because a statement may contain very many `{{`.
+fn without_blanks(text: &str) -> &str {
+    let blanks = text
+        .bytes()
+        .take(MAX_BLANKS)
+        .take_while(|byte| *byte == b' ')
+        .count();
+    text.get(blanks..).unwrap_or_default()
+}
+
+/// Returns the end of the parameter at byte `at`.
+pub(crate) fn parameter_end(sql: &str, at: usize) -> usize {
+    let length = sql.get(at..).and_then(|rest| rest.find("}}"));
+    length.map_or(sql.len(), |length| at + length + "}}".len())
 }
 
 fn is_word(byte: u8) -> bool {

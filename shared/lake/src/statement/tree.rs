@@ -62,7 +62,7 @@ pub(crate) fn parse(connection: &Connection, original: &str, rewritten: &Rewritt
     ))
 }
 
-fn read(tree: &str) -> serde_json::Result<Value> {
+pub(crate) fn read(tree: &str) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_str(tree);
     // DuckDB refuses expressions deeper than 1,000, and the checking thread has enough stack for that.
     reader.disable_recursion_limit();

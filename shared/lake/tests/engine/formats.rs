@@ -151,7 +151,8 @@ async fn json_that_is_not_read_says_where_and_why() {
         (blank.as_bytes(), &["row 1", "longer than 16 MB"]),
         (&[0; 100], &["row 1", "not JSON"]),
         (wide.as_bytes(), &["row 1", "no column 'c0'"]),
-        (b"PAR1xxxxPAR1", &["row 1", "not JSON"]),
+        (b"PAR1xxxxPAR1", &["the file is Parquet", "not JSON"]),
+        (b"<!DOCTYPE html>", &["HTML", "not JSON"]),
     ] {
         let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
         let error = refused(&store, FileFormat::Json, text).await;
@@ -180,7 +181,7 @@ async fn bad_rows_of_json_are_listed_in_order() {
     assert_eq!(
         error.details(),
         Some(
-            "row 4: column 'a': 'x' is not an INTEGER; row 2501: the table has no column 'b'; row 4001: column 'a': '1.5' is not an INTEGER; round it, or set 'rounding'; row 5001: it is not JSON in UTF-8 (EOF while parsing a \
+            "row 4: column 'a': 'x' is not an INTEGER; write it with digits alone, as 1234; row 2501: the table has no column 'b'; row 4001: column 'a': '1.5' is not an INTEGER; round it, or set 'rounding'; row 5001: it is not JSON in UTF-8 (EOF while parsing a \
              value at line 5001 column 5)."
         )
     );
@@ -313,6 +314,12 @@ async fn other_types_of_parquet_are_taken_where_the_values_fit() {
             json!("2024-05-01T10:00:00.000Z"),
         ),
         ("string", "'a'::ENUM('a', 'b')", json!("a")),
+        ("string", "'a'::BLOB", json!("a")),
+        ("string", "1.50::DECIMAL(4,2)", json!("1.50")),
+        ("string", "NULL::DATE", json!(null)),
+        ("date", "'2024-05-01'", json!("2024-05-01")),
+        ("integer", "'12'", json!(12)),
+        ("integer", "NULL::DATE", json!(null)),
         (
             "string",
             "uuid '00000000-0000-0000-0000-000000000001'",
@@ -343,15 +350,15 @@ async fn parquet_that_does_not_fit_names_column_and_types() {
     for (query, parts) in [
         (
             "SELECT 'x' AS integer",
-            &["'integer' is VARCHAR", "INTEGER in the table"][..],
+            &["row 1", "'integer'", "'x' is not an INTEGER"][..],
         ),
         (
-            "SELECT 1 AS string",
-            &["'string' is INTEGER", "STRING in the table"],
+            "SELECT DATE '2024-05-01' AS string",
+            &["'string' is DATE", "STRING in the table"],
         ),
         ("SELECT 1 AS boolean", &["'boolean' is INTEGER"]),
-        ("SELECT '2024-05-01' AS date", &["'date' is VARCHAR"]),
-        ("SELECT 'x'::BLOB AS string", &["'string' is BLOB"]),
+        ("SELECT '2024-05-01T10:00' AS date", &["row 1", "'date'", "DATE"]),
+        ("SELECT '\\xFF'::BLOB AS string", &["row 1", "'string'", "UTF-8"]),
         (
             "SELECT {'a': 1} AS bigint",
             &["'bigint' is STRUCT(a INTEGER)", "BIGINT in the table"],

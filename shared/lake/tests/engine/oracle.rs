@@ -41,14 +41,16 @@ fn number(text: &str) -> Option<Number> {
 /// Returns whether a type can hold the value of a text: an import must accept it then, and refuse it
 /// otherwise.
 pub(crate) fn fits(kind: &str, text: &str) -> bool {
-    let whole_below = |limit: f64| text.parse::<f64>().is_ok_and(|value| value.abs() < limit);
-    let is_whole = |number: Number| number.exponent >= 0;
-    let has_exponent = text.contains(['e', 'E']);
-    let integer = || number(text).is_some_and(is_whole) && !has_exponent;
+    let integer = || {
+        let number = number(text).filter(|number| (0..40).contains(&number.exponent))?;
+        let zeros = "0".repeat(usize::try_from(number.exponent).unwrap());
+        let sign = if number.is_negative { "-" } else { "" };
+        format!("{sign}0{}{zeros}", number.digits).parse::<i64>().ok()
+    };
     match kind {
         "STRING" => true,
-        "INTEGER" => integer() && whole_below(2_147_483_648.0),
-        "BIGINT" => integer() && text.split('.').next().unwrap().parse::<i64>().is_ok(),
+        "INTEGER" => integer().is_some_and(|value| i32::try_from(value).is_ok()),
+        "BIGINT" => integer().is_some(),
         "FLOAT" => floating(text, f64::from(f32::MAX), |value| {
             f64::from(value.to_string().parse::<f32>().unwrap())
         }),

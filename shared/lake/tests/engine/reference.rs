@@ -92,6 +92,10 @@ fn json_of(value: DuckValue, kind: Option<&LogicalTypeHandle>) -> Value {
         DuckValue::Float(value) => value.to_string().parse::<f64>().unwrap().into(),
         DuckValue::Double(value) => value.into(),
         DuckValue::Decimal(value) => value.to_string().into(),
+        DuckValue::Timestamp(TimeUnit::Nanosecond, value) if value.rem_euclid(1_000) > 0 => {
+            let moment = Timestamp::from_nanosecond(value.into()).unwrap();
+            moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string().into()
+        }
         DuckValue::Timestamp(unit, value) => timestamp(micros(unit, value)),
         DuckValue::Date32(i32::MAX | -2_147_483_647) => Value::Null,
         DuckValue::Date32(days) => {

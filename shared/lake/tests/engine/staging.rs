@@ -99,7 +99,7 @@ async fn bad_values_are_listed_with_row_and_column() {
     );
     assert_eq!(
         details,
-        "row 2: column 'score': 'much' is not a DECIMAL(6,2); write it with digits and a point alone, as 1234.5; row 3: column 'id': 'x' is not a BIGINT; \
+        "row 2: column 'score': 'much' is not a DECIMAL(6,2); write it with digits and a point alone, as 1234.5; row 3: column 'id': 'x' is not a BIGINT; write it with digits alone, as 1234; \
          row 4: column 'id': '1.5' is not a BIGINT; round it, or set 'rounding'."
     );
     let many: String = (0..50).map(|i| format!("x{i}\n")).collect();
@@ -110,7 +110,7 @@ async fn bad_values_are_listed_with_row_and_column() {
         "id,ok\n1,maybe\n",
         "id,seen\n1,yesterday\n",
         "id,score\n1,99999.00\n",
-        "id\n1e3\n",
+        "id\n1e-3\n",
     ] {
         let (status, message, _) = refused(csv).await;
         assert!(status == 422 && message.contains("row 1: column '"), "{message}");
@@ -139,7 +139,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
         ),
         (
             b"id,name\n1,a\n2,b,c,d\n",
-            "row 2: more fields than the 2 of the header row",
+            "row 2: 4 fields where the header row has 2",
         ),
         (
             b"id,name\n1,\"a\n",
@@ -153,13 +153,21 @@ async fn rows_of_the_wrong_shape_are_refused() {
             b"id,name\nx,a\n2,b\n3,\"c\n4,d\n",
             "row 3: the quote opened in row 3 is not closed;",
         ),
+        (
+            b"id,name\n1,a\n2,b,\n",
+            "row 2: 3 fields where the header row has 2",
+        ),
+        (b"id\n1,\n", "row 1: 2 fields where the header row has 1"),
         (b"id,name\n1,\"a\"b\n", "row 1: text follows a closing quote"),
         // Empty lines are not rows, for any kind of fault.
         (
             b"id,name\n1,a\n\n\nx,b\n",
             "row 2: column 'id': 'x' is not a BIGINT",
         ),
-        (b"id,name\n1,a\n\n\n4,b,c\n", "row 2: more fields than the 2"),
+        (
+            b"id,name\n1,a\n\n\n4,b,c\n",
+            "row 2: 3 fields where the header row has 2",
+        ),
         (b"id,name\n1,a\n\r\n\n4,\"b\n", "row 2: the quote opened in row 2"),
         (b"id,name\n1,\"a\n\nb\"\n\n4\n", "row 2: 1 field where"),
         (b"id,name\n1,a\n2,\xff\xfe\n", "row 2: the text is not UTF-8"),
@@ -173,7 +181,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
         (b"id,ID\n1,2\n", "header row names 'ID' twice"),
         (b"id,\"name\n1,a\n", "never closed"),
         (b"name\na\n", "lacks the column 'id', which needs a value"),
-        (b"\xff\xfei\0d\0\n\0", "Table 'people'"),
+        (b"\xff\xfei\0d\0\n\0", "UTF-16"),
     ] {
         let (status, message, _) = refused(csv).await;
         let shown = String::from_utf8_lossy(csv);
@@ -261,9 +269,9 @@ async fn bad_rows_of_a_request_are_named() {
             "row 2: the table has no column 'nmae'",
         ),
         (
-            r#"[{"id":1,"name":5}]"#,
+            r#"[{"id":1,"name":[5]}]"#,
             422,
-            "row 1: column 'name': '5' is not a STRING",
+            "row 1: column 'name': '[5]' is not a STRING; send a single value",
         ),
         (
             r#"[{"id":1},{"id":"x"}]"#,
@@ -280,7 +288,7 @@ async fn bad_rows_of_a_request_are_named() {
             422,
             "row 1: column 'id': 'true' is not a BIGINT",
         ),
-        (r#"[{"id":1,"ok":"true"}]"#, 422, "column 'ok'"),
+        (r#"[{"id":1,"ok":"truth"}]"#, 422, "column 'ok'"),
         (r#"[{"id":1,"ID":2}]"#, 422, "named twice"),
         (r#"[{"id":1},7]"#, 422, "row 2: it is not an object"),
         (
@@ -397,14 +405,15 @@ async fn what_a_type_cannot_hold_is_an_error() {
         ("day\n2024-05-01 10:00:00\n", false),
         ("day\n2024-5-1 10\n", false),
         ("day\n2024-05-01x\n", false),
+        ("day\n0044-03-15 (BC)\n", false),
+        ("day\ninfinity\n", false),
+        ("day\nepoch\n", false),
+        ("f\n1_0\n", false),
         ("f\n1e38\n", true),
         ("f\n inf \n", true),
         ("f\nnan\n", true),
         ("d\n1e39\n-1e308\n-Infinity\n1e-400\n", true),
-        (
-            "day\n2024-05-01\n2024-5-1\n 2024/05/01 \n-0044-03-15\n0044-03-15 (BC)\ninfinity\n",
-            true,
-        ),
+        ("day\n2024-05-01\n2024-5-1\n 2024/05/01 \n-0044-03-15\n", true),
     ] {
         let store = Store::new(limits(), vec![table("t", columns.clone())]);
         match store.stage_csv(0, csv).await {
@@ -427,7 +436,7 @@ async fn bad_rows_are_listed_in_order_whatever_is_wrong_with_them() {
     assert_eq!(
         error.details(),
         Some(
-            "row 2: column 'a': 'x' is not an INTEGER; row 3: the table has no column 'c'; row 4: it is not an object; \
+            "row 2: column 'a': 'x' is not an INTEGER; write it with digits alone, as 1234; row 3: the table has no column 'c'; row 4: it is not an object; \
              row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not an INTEGER; round it, or set 'rounding'."
         )
     );

@@ -13,7 +13,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{AnyError, Column, Message, Reading};
-use crate::import::conversion::reason;
 use crate::import::fault_search::Flaw;
 use crate::import::faults::{cut, shown};
 use crate::schema::types::ColumnType;
@@ -215,27 +214,29 @@ struct Unfit {
     reason: String,
 }
 
-/// Returns the text of a value; fails if its JSON type does not match the column's type.
+/// Returns the text of a value, which is read by the grammar of the column's type; fails if the value has
+/// parts, and the column is not JSON.
 fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Unfit> {
-    use ColumnType::{Bigint, Boolean, Decimal, Double, Float, Integer, Json};
     let raw = value.get();
     let because = |reason: String| Unfit {
         value: cut(raw),
         reason,
     };
-    let unfit = || because(reason(column.column_type, false, &shown(raw)));
-    match (column.column_type, raw.bytes().next()) {
-        (_, Some(b'n')) => Ok(None),
-        (Json, _) if depth(raw) > MAX_DEPTH => {
+    let is_json = column.column_type == ColumnType::Json;
+    match raw.bytes().next() {
+        Some(b'n') => Ok(None),
+        _ if is_json && depth(raw) > MAX_DEPTH => {
             Err(because(format!("the value nests deeper than {MAX_DEPTH} levels")))
         }
-        (Json, _) | (Boolean, Some(b't' | b'f')) => Ok(Some(raw.into())),
-        (Boolean, _) => Err(unfit()),
-        (_, Some(b'"')) => serde_json::from_str(raw).map(Some).map_err(|_| unfit()),
-        (Integer | Bigint | Float | Double | Decimal { .. }, Some(b'-' | b'0'..=b'9')) => {
-            Ok(Some(raw.into()))
-        }
-        _ => Err(unfit()),
+        Some(b'"') if !is_json => serde_json::from_str(raw)
+            .map(Some)
+            .map_err(|_| because(format!("{} is not text in Unicode", shown(raw)))),
+        Some(b'[' | b'{') if !is_json => Err(because(format!(
+            "{} is not a {}; send a single value, or give the column the type JSON",
+            shown(raw),
+            column.column_type
+        ))),
+        _ => Ok(Some(raw.into())),
     }
 }
 

@@ -1,0 +1,333 @@
+//! Reads texts of parameters by the grammar of the type that they are compared with.
+//!
+//! DuckDB casts a text to that type in its own way: it drops an offset, and text after a date. The plan of the
+//! statement tells which type that is: there, the text is a marked constant within a cast.
+
+use std::collections::BTreeMap;
+
+use duckdb::Connection;
+use platform::{Error, Result};
+use serde_json::Value;
+
+use crate::import::conversion::Conversion;
+use crate::import::faults::shown;
+use crate::import::reason;
+use crate::schema::types::ColumnType;
+use crate::statement::messages::{self, Cause};
+use crate::statement::parameters::{Rewritten, Scalar};
+use crate::statement::scanner::tokens;
+use crate::statement::tree;
+use crate::tables::sql;
+
+/// Longest text of a number, a date or a time.
+const MAX_LENGTH: usize = 100;
+/// Begins the constant that stands for a parameter in the plan; its number follows.
+const MARK: &str = "millrace parameter ";
+
+/// A type that a text is cast to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Target {
+    column_type: ColumnType,
+    /// Whether it is TIMESTAMP WITH TIME ZONE.
+    has_zone: bool,
+}
+
+/// Replaces each text that DuckDB would take for another value; fails with 422 for one that is no value of its
+/// type.
+pub(crate) fn read(connection: &Connection, rewritten: &mut Rewritten) -> Result<()> {
+    read_those(connection, rewritten, is_ambiguous)
+}
+
+/// Returns the 422 for the first text that is no value of its type, of a statement that failed.
+pub(crate) fn refusal(connection: &Connection, rewritten: &Rewritten) -> Option<Error> {
+    read_those(connection, &mut rewritten.edited(&[]), |_| true).err()
+}
+
+fn read_those(
+    connection: &Connection,
+    rewritten: &mut Rewritten,
+    is_read: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let is_text = |scalar: &Scalar| matches!(scalar, Scalar::Text(text) if is_read(text));
+    if !rewritten.values.iter().any(is_text) {
+        return Ok(());
+    }
+    let targets = targets(connection, rewritten, is_text)?;
+    for (index, targets) in targets {
+        let name = rewritten.names.get(index).cloned().unwrap_or_default();
+        let Some(Scalar::Text(text)) = rewritten.values.get_mut(index) else {
+            continue;
+        };
+        let mut meanings = Vec::new();
+        for target in targets {
+            meanings.push(meaning(connection, &name, text, target)?);
+        }
+        let Some(first) = meanings.iter().flatten().next() else {
+            continue;
+        };
+        // A parameter has one value, wherever it stands.
+        if meanings.iter().any(|meaning| meaning.as_ref() != Some(first)) {
+            return Err(Error::unprocessable(format!(
+                "The parameter '{name}' is compared with values of several types, in which {} means different values; \
+                 use a parameter for each.",
+                shown(text)
+            )));
+        }
+        text.clone_from(first);
+    }
+    Ok(())
+}
+
+/// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if the text
+/// is no value of the type.
+fn meaning(connection: &Connection, name: &str, text: &str, target: Target) -> Result<Option<String>> {
+    let Target {
+        column_type,
+        has_zone,
+    } = target;
+    let conversion = Conversion::new(column_type, None, "t");
+    let to = column_type.duckdb_type();
+    let own = match has_zone {
+        true => format!("TRY_CAST(TRY_CAST(t AS TIMESTAMPTZ) AS {to})"),
+        false => format!("TRY_CAST(t AS {to})"),
+    };
+    let query = format!(
+        "SELECT CAST(value AS VARCHAR), value IS NOT DISTINCT FROM {own}, {} \
+         FROM (SELECT t, {} AS value FROM (SELECT ?::VARCHAR AS t))",
+        conversion.is_lossy(),
+        conversion.value_or_null()
+    );
+    let row = connection.query_row(&query, [text], |row| {
+        Ok((
+            row.get::<_, Option<String>>(0)?,
+            row.get::<_, bool>(1)?,
+            row.get::<_, bool>(2)?,
+        ))
+    });
+    let (value, is_own, is_lossy) = row.map_err(|error| messages::own_error(&error))?;
+    let Some(value) = value else {
+        let reason = reason::reason(column_type, is_lossy, &shown(text));
+        return Err(Error::unprocessable(format!("The parameter '{name}': {reason}.")));
+    };
+    let zone = if has_zone { "+00" } else { "" };
+    Ok((!is_own).then(|| value + zone))
+}
+
+/// Returns the types that texts are cast to, by the index of their parameter. Of a statement without a plan there
+/// are none: DuckDB says why when it runs.
+fn targets(
+    connection: &Connection,
+    rewritten: &Rewritten,
+    is_read: impl Fn(&Scalar) -> bool,
+) -> Result<BTreeMap<usize, Vec<Target>>> {
+    let marked = marked(rewritten, is_read);
+    let plan = connection.query_row(
+        "SELECT json_serialize_plan(?::VARCHAR, optimize := false)::VARCHAR",
+        [&marked],
+        |row| row.get::<_, String>(0),
+    );
+    let mut targets = BTreeMap::new();
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            return match messages::cause(&messages::text(&error)) {
+                Cause::Memory | Cause::Interrupted => Err(messages::own_error(&error)),
+                _ => Ok(targets),
+            };
+        }
+    };
+    if let Ok(plan) = tree::read(&plan).or_else(|_| tree::read(&tree::finite(&plan))) {
+        collect(&plan, &mut targets);
+    }
+    Ok(targets)
+}
+
+/// Returns the statement with constants in place of its parameters.
+fn marked(rewritten: &Rewritten, is_read: impl Fn(&Scalar) -> bool) -> String {
+    let mut marked = String::with_capacity(rewritten.sql.len() * 2);
+    let mut copied = 0;
+    let tokens = tokens(&rewritten.sql);
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        if !token.is_symbol('$') {
+            continue;
+        }
+        let mut end = token.end();
+        let mut number = String::new();
+        while let Some(digit) = tokens
+            .get(at)
+            .filter(|next| next.at == end && is_digits(next.text))
+        {
+            number.push_str(digit.text);
+            end = digit.end();
+            at += 1;
+        }
+        let index = number
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        let Some((index, value)) = index.and_then(|index| Some((index, rewritten.values.get(index)?))) else {
+            continue;
+        };
+        marked.push_str(rewritten.sql.get(copied..token.at).unwrap_or_default());
+        marked.push_str(&match value {
+            Scalar::Null => "NULL".to_owned(),
+            Scalar::Boolean(value) => value.to_string(),
+            Scalar::Signed(value) => format!("({value})"),
+            Scalar::Unsigned(value) => value.to_string(),
+            Scalar::Double(value) => format!("CAST('{value}' AS DOUBLE)"),
+            Scalar::Text(_) if is_read(value) => sql::literal(&format!("{MARK}{index}")),
+            Scalar::Text(text) => sql::literal(text),
+        });
+        copied = end;
+    }
+    marked.push_str(rewritten.sql.get(copied..).unwrap_or_default());
+    marked
+}
+
+/// Adds the types of the casts in a part of a plan.
+fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
+    match part {
+        Value::Array(parts) => parts.iter().for_each(|part| collect(part, targets)),
+        Value::Object(fields) => {
+            let index = fields.get("child").and_then(|child| {
+                child
+                    .pointer("/value/value")?
+                    .as_str()?
+                    .strip_prefix(MARK)?
+                    .parse()
+                    .ok()
+            });
+            let target = fields.get("return_type").and_then(target);
+            if let (Some(index), Some(target)) = (index, target) {
+                let targets: &mut Vec<Target> = targets.entry(index).or_default();
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
+            }
+            fields.values().for_each(|part| collect(part, targets));
+        }
+        _ => {}
+    }
+}
+
+/// Returns the type in a plan; None for a type without a grammar.
+fn target(return_type: &Value) -> Option<Target> {
+    let info = return_type.get("type_info");
+    let digits = |name: &str| u8::try_from(info?.get(name)?.as_u64()?).ok();
+    let column_type = match return_type.get("id")?.as_str()? {
+        "INTEGER" => ColumnType::Integer,
+        "BIGINT" => ColumnType::Bigint,
+        "FLOAT" => ColumnType::Float,
+        "DOUBLE" => ColumnType::Double,
+        "BOOLEAN" => ColumnType::Boolean,
+        "DATE" => ColumnType::Date,
+        "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" => ColumnType::Timestamp,
+        "DECIMAL" => ColumnType::Decimal {
+            precision: digits("width")?,
+            scale: digits("scale")?,
+        },
+        "VARCHAR" if info?.get("alias")?.as_str()? == "JSON" => ColumnType::Json,
+        _ => return None,
+    };
+    Some(Target {
+        column_type,
+        has_zone: return_type.get("id")?.as_str()? == "TIMESTAMP WITH TIME ZONE",
+    })
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether DuckDB may cast a text to a value that the grammar of a type does not give it. A plan costs a
+/// millisecond or more, so the usual forms, which mean the same to both, are not ambiguous.
+fn is_ambiguous(text: &str) -> bool {
+    let trimmed = text.trim();
+    let unsigned = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
+    let is_usual = is_digits(trimmed) || is_day(text);
+    let lower = unsigned.get(..3).map(str::to_ascii_lowercase);
+    match unsigned.bytes().next() {
+        _ if is_usual => false,
+        Some(b'0'..=b'9' | b'.') => trimmed.len() <= MAX_LENGTH,
+        Some(b'[' | b'{') => serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_err(),
+        _ => matches!(lower.as_deref(), Some("epo" | "inf" | "nan")),
+    }
+}
+
+/// Returns whether a text is written as 2026-01-31.
+fn is_day(text: &str) -> bool {
+    let zeros = text
+        .bytes()
+        .map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    zeros.eq(b"0000-00-00".iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement::parameters::rewrite;
+
+    fn value(sql: &str, text: &str) -> Result<String> {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE ev (id BIGINT, at TIMESTAMP, day DATE, price DECIMAL(10,2), name VARCHAR, doc JSON, \
+                 seen TIMESTAMPTZ)",
+            )
+            .unwrap();
+        let params = serde_json::json!({ "p": text });
+        let mut rewritten = rewrite(sql, params.as_object().unwrap()).unwrap();
+        read(&connection, &mut rewritten)?;
+        match rewritten.values.first() {
+            Some(Scalar::Text(text)) => Ok(text.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn text_is_read_by_the_type_that_it_is_compared_with() {
+        for (condition, text, expected) in [
+            ("at = {{p}}", "2024-03-31T03:30:00+02:00", "2024-03-31 01:30:00"),
+            (
+                "at IN ({{p}})",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "name = {{p}}",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31T03:30:00+02:00",
+            ),
+            ("at = {{p}}", "2024-03-31T03:30:00Z", "2024-03-31T03:30:00Z"),
+            ("day = {{p}}", "2024-03-31T00:00:00Z", "2024-03-31T00:00:00Z"),
+            ("id = {{p}}", "10.0", "10.0"),
+            ("name = {{p}}", "0x1F", "0x1F"),
+            ("price = {{p}}", "1.50", "1.50"),
+        ] {
+            let sql = format!("SELECT * FROM ev WHERE {condition}");
+            assert_eq!(value(&sql, text).unwrap(), expected, "{condition} {text}");
+        }
+    }
+
+    #[test]
+    fn text_of_another_form_is_refused_with_the_name_of_its_parameter() {
+        for (condition, text) in [
+            ("at::DATE = {{p}}", "2024-03-31 garbage"),
+            ("day = {{p}}", "2024-03-31T10:00:00Z"),
+            ("day = {{p}}", "epoch"),
+            ("at > {{p}}", "2024-01-01T10:00:00+99:00"),
+            ("id = {{p}}", "0x1F"),
+            ("id = {{p}}", "2023_24"),
+            ("id = {{p}}", "1.5"),
+            ("price < {{p}}", "1.505"),
+            ("doc = {{p}}", "[1, 2,]"),
+        ] {
+            let sql = format!("SELECT * FROM ev WHERE {condition}");
+            let error = value(&sql, text).unwrap_err();
+            assert_eq!(error.status(), 422, "{condition} {text}");
+            assert!(error.message().starts_with("The parameter 'p': "), "{error}");
+        }
+    }
+}
