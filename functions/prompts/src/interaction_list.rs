@@ -21,7 +21,7 @@ pub struct PromptInteractions {
     /// Interactions of which at least one version uses the template.
     pub interactions: Vec<InteractionUse>,
     /// True where the template is deleted: the interactions go on with the version that they used.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
 

@@ -67,7 +67,7 @@ pub struct PromptTemplate {
     pub published_version: Option<u64>,
     /// In the answer of a create or an update: what the author should know, such as variables that
     /// `inputSchema` lacks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ pub struct DeletedPrompt {
     /// The template's id.
     pub id: String,
     /// What the caller should know: which interactions still use a version of the template.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::WritePrompts;
+use platform::http::openapi::tagged;
 use platform::http::{Call, OptionalJson, Path, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{Platform, Result};
@@ -39,6 +40,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
              Side effects: the statuses of both versions, and an audit record of the action `publish`.",
         )
         .response::<200, axum::Json<PromptTemplate>>()
+        .with(tagged)
 }
 
 async fn handler(

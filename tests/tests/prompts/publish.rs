@@ -19,7 +19,7 @@ async fn one_version_is_published_at_a_time_and_drafts_change_nothing() {
     let created = service.post(&token, "/prompts", &body).await.expect_status(201);
     assert_eq!(created.body["message"], "The first.");
     let path = format!("/prompts/{}", created.id());
-    let published = publish(&service, &token, &path, &Value::Null).await;
+    let published = publish(&service, &token, &path, &json!({})).await;
     let published = published.expect_status(200);
     assert_eq!(published.body["status"], "published");
     assert_eq!(published.body["published_version"], 1);

@@ -137,7 +137,7 @@ impl Interactions {
 
     /// Lists the interactions of a project, by id.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Interaction>> {
-        let query = Query::partition(keys::interactions(tenant));
+        let query = Query::partition(keys::interaction(tenant, "").pk);
         let records: Vec<InteractionRecord> = self.table.all(&query).await?;
         Ok(records
             .into_iter()

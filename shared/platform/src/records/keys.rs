@@ -110,12 +110,8 @@ pub(crate) fn prompt_fork(tenant: &Tenant, parent: &str, fork: &str) -> Key {
     Key::new(prompt_parts(tenant, parent), format!("{PROMPT_FORK}{fork}"))
 }
 
-pub(crate) fn interactions(tenant: &Tenant) -> String {
-    pk(tenant, "interactions")
-}
-
 pub(crate) fn interaction(tenant: &Tenant, id: &str) -> Key {
-    Key::new(interactions(tenant), id)
+    Key::new(pk(tenant, "interactions"), id)
 }
 
 pub(crate) fn interaction_names(tenant: &Tenant) -> String {
