@@ -132,6 +132,18 @@ impl Data {
         }
     }
 
+    /// Returns the first number that no double holds: readers of JSON take it as null or infinity.
+    pub fn number_beyond_double(&self) -> Option<String> {
+        /// Digits of the largest double; a shorter number without an exponent is smaller.
+        const DIGITS: usize = 309;
+        let text = self.get();
+        let is_short = text.len() < DIGITS && !text.contains(['e', 'E']);
+        if is_short {
+            return None;
+        }
+        self.tree().number_beyond_double().map(str::to_owned)
+    }
+
     /// Merges objects field by field, at any depth; any other value of `over` replaces the value here.
     #[must_use]
     pub fn merged(&self, over: &Self) -> Self {

@@ -36,7 +36,8 @@ fn expressions() {
         ("${ import \"a\" as a; . }", "does not parse"),
         ("${ break $x }", "label '$x'"),
         ("${ reduce .[] as $x (0) }", "reduce/1"),
-        ("${ @csv \"\\(.)\" }", "@csv"),
+        ("${ @nope \"\\(.)\" }", "@nope"),
+        ("${ _setpath(.; 1) }", "'_setpath/2'"),
         (bypass.as_str(), "deeper than 200"),
         (long.as_str(), "20002 bytes; at most 16384"),
     ] {

@@ -80,7 +80,7 @@ async fn errors_are_sentences() {
             ("1, 2", "more than one result"),
             ("range(1e12)", "more than one result"),
             (".a.b", "The expression '.a.b' fails: cannot index"),
-            ("error(\"odd\")", "fails: \"odd\"."),
+            ("error(\"odd\")", "fails: odd."),
             ("{(1|tostring): 1} | {(\"a\"): tobytes}", "fails"),
             (
                 "[range(300)] | reduce .[] as $i (0; [.])",

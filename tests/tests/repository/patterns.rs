@@ -25,7 +25,7 @@ const CRATES: [&str; 9] = [
 const SANDBOX: &str = "a child process with limits on processor time and memory, shared by account";
 
 /// Files that use one of these crates, with the budget of the patterns.
-const PLACES: [(&str, &str); 6] = [
+const PLACES: [(&str, &str); 10] = [
     (
         "shared/models/src/output.rs",
         "none is needed: the schemas are Millrace's own, or checked by the operator on the own machine",
@@ -35,7 +35,11 @@ const PLACES: [(&str, &str); 6] = [
         "none is needed: the schema is compared with the standard's own, and its patterns are only parsed",
     ),
     ("shared/process/src/expression/child.rs", SANDBOX),
+    ("shared/process/src/expression/earlier.rs", SANDBOX),
     ("shared/process/src/expression/library.rs", SANDBOX),
+    ("shared/process/src/expression/matching.rs", SANDBOX),
+    ("shared/process/src/expression/natives.rs", SANDBOX),
+    ("shared/process/src/expression/value.rs", SANDBOX),
     (
         "shared/process/src/pattern.rs",
         "limits on text, automaton and value; at most 20 a definition, and counted steps for an event",
@@ -56,7 +60,10 @@ const LOCKED: [(&str, &str); 14] = [
     ("jsonschema", "patterns of schemas: see PLACES"),
     ("jsonschema-regex", "nothing: it translates"),
     ("process", "see PLACES"),
-    ("regex", "what jsonschema passes on"),
+    (
+        "regex",
+        "what jsonschema passes on, and patterns of expressions: see PLACES",
+    ),
     ("regex-automata", "what the others pass on"),
     ("regex-bites", "what jaq-std passes on"),
     ("regex-lite", "what the crates aws-sdk-* pass on"),

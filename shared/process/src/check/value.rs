@@ -5,7 +5,7 @@ use crate::data::Data;
 use crate::definition::{Expression, Template};
 use crate::expression::{self, Names, VARIABLES, enclosed};
 use crate::fault::Place;
-use crate::source::Tree;
+use crate::source::{Tree, is_beyond_double};
 
 impl Checker {
     /// Reads a field that is an expression by definition, with or without `${ }`.
@@ -54,6 +54,10 @@ impl Checker {
                 let is_folded = fields.iter().all(|(_, value)| is_constant(value));
                 Some(folded(tree, is_folded, Template::Object(fields)))
             }
+            Tree::Number(number) if is_beyond_double(number) => self.refuse(
+                at,
+                format!("No double holds the number {number}, so readers of JSON do not keep it; write it as a text."),
+            ),
             _ => Some(Template::Constant(tree.clone().into())),
         }
     }

@@ -2,23 +2,30 @@
 
 use std::num::NonZeroUsize;
 
-use jaq_core::data::JustLut;
-use jaq_core::load::{Arena, File, Loader};
+use jaq_core::load::parse::Def;
+use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars};
-use jaq_json::{Num, Val, read};
+use jaq_json::Val;
 use lru::LruCache;
 
 use super::child::Source;
-use super::library::{Kind, definitions, natives};
+use super::library::{Kind, definitions};
+use super::natives::natives;
 use super::syntax::{self, Names};
-use crate::limits::{MAX_DATA_LEVELS, MAX_OUTPUT_BYTES};
+use super::value::Value;
+use super::{Language, earlier, json, rewrite};
 
 /// Maximum number of cached expressions.
 const MAX_KEPT: Option<NonZeroUsize> = NonZeroUsize::new(256);
 
 /// Cache of compiled expressions.
 pub(super) struct Filters {
-    kept: LruCache<(String, Vec<String>), Filter<Kind>>,
+    kept: LruCache<(String, Vec<String>, Language), Compiled>,
+}
+
+enum Compiled {
+    Jq(Filter<Kind>),
+    Earlier(earlier::Filter),
 }
 
 impl Default for Filters {
@@ -35,31 +42,24 @@ impl Filters {
     pub fn run(
         &mut self,
         source: &Source,
+        language: Language,
         secrets: &[String],
         variables: Vec<Val>,
         input: Val,
     ) -> Result<String, String> {
-        let filter = self.compiled(source, secrets)?;
-        let context = Ctx::<JustLut<Val>>::new(&filter.lut, Vars::new(variables));
-        let mut results = filter.id.run((context, input));
-        let result = match results.next() {
-            None => return Err("it gives no result, and a value is needed; end it with '// null'".to_owned()),
-            Some(Ok(result)) => result,
-            Some(Err(exception)) => {
-                let error = exception.get_err();
-                return Err(error.map_or_else(|_| "it ends early".to_owned(), |error| error.to_string()));
-            }
-        };
-        if results.next().is_some() {
-            return Err("it gives more than one result, and one is needed; put it in [ ]".to_owned());
+        match self.compiled(source, language, secrets)? {
+            Compiled::Jq(filter) => single(results(filter, variables, input)),
+            Compiled::Earlier(filter) => single(earlier::results(filter, variables, input)),
         }
-        let mut out = String::new();
-        write(&result, 0, &mut out)?;
-        Ok(out)
     }
 
-    fn compiled(&mut self, source: &Source, secrets: &[String]) -> Result<&Filter<Kind>, String> {
-        let key = (source.source.clone(), source.variables.clone());
+    fn compiled(
+        &mut self,
+        source: &Source,
+        language: Language,
+        secrets: &[String],
+    ) -> Result<&Compiled, String> {
+        let key = (source.source.clone(), source.variables.clone(), language);
         self.kept.try_get_or_insert(key, || {
             // The parent has parsed it too, but the child does not rely on that.
             let names = Names {
@@ -67,103 +67,71 @@ impl Filters {
                 secrets,
             };
             syntax::parse(&source.source, names)?;
-            compile(&source.source, &source.variables)
+            let names: Vec<String> = source.variables.iter().map(|name| format!("${name}")).collect();
+            match language {
+                Language::Jq => compile(&source.source, &names).map(Compiled::Jq),
+                Language::Earlier => earlier::compile(&source.source, &names).map(Compiled::Earlier),
+            }
         })
     }
 }
 
+fn single(mut results: impl Iterator<Item = Result<Val, String>>) -> Result<String, String> {
+    let Some(result) = results.next() else {
+        return Err("it gives no result, and a value is needed; end it with '// null'".to_owned());
+    };
+    let result = result?;
+    if results.next().is_some() {
+        return Err("it gives more than one result, and one is needed; put it in [ ]".to_owned());
+    }
+    json::written(&result)
+}
+
+/// Returns the results. The error of one is a sentence.
+fn results(
+    filter: &Filter<Kind>,
+    variables: Vec<Val>,
+    input: Val,
+) -> impl Iterator<Item = Result<Val, String>> {
+    let context = Ctx::<Kind>::new(&filter.lut, Vars::new(variables.into_iter().map(Value)));
+    filter.id.run((context, Value(input))).map(|result| {
+        result
+            .map(|value| value.0)
+            .map_err(|exception| match exception.get_err() {
+                Ok(error) => match error.into_val() {
+                    text if text.kind() == "string" => text.as_text().unwrap_or_default().into_owned(),
+                    value => value.to_string(),
+                },
+                Err(_) => "it ends early".to_owned(),
+            })
+    })
+}
+
+/// Name of the definition whose body is the expression; no author can call it.
+const EXPRESSION: &str = "_expression";
+
 fn compile(source: &str, names: &[String]) -> Result<Filter<Kind>, String> {
+    let unparsed = || "it does not parse".to_owned();
+    let body = load::parse(source, |parser| parser.term()).ok_or_else(unparsed)?;
+    // The loader parses what it loads, so a rewritten term comes as a definition.
+    let expression = Def {
+        name: EXPRESSION,
+        args: Vec::new(),
+        body: rewrite::term(body),
+    };
     let arena = Arena::default();
-    let names: Vec<String> = names.iter().map(|name| format!("${name}")).collect();
     let file = File {
-        code: source,
+        code: EXPRESSION,
         path: (),
     };
-    let modules = Loader::new(definitions()).load(&arena, file);
-    let modules = modules.map_err(|_| "it does not parse".to_owned())?;
+    let own = definitions(&expression.body)
+        .into_iter()
+        .map(|own| -> Def<&str> { own });
+    let prelude = own.chain([expression]);
+    let modules = Loader::new(prelude).load(&arena, file).map_err(|_| unparsed())?;
     Compiler::default()
         .with_funs(natives())
         .with_global_vars(names.iter().map(String::as_str))
         .compile(modules)
         .map_err(|_| "it refers to an unknown name".to_owned())
-}
-
-pub(super) fn parsed(json: &str) -> Result<Val, String> {
-    read::parse_single(json.as_bytes()).map_err(|error| format!("its data is not JSON: {error}"))
-}
-
-/// Writes a value as JSON. As in jq, NaN becomes null, and an infinite number the largest finite one.
-fn write(value: &Val, level: usize, out: &mut String) -> Result<(), String> {
-    if level > MAX_DATA_LEVELS {
-        return Err(format!("its result nests deeper than {MAX_DATA_LEVELS} levels"));
-    }
-    match value {
-        Val::Null => out.push_str("null"),
-        Val::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Val::Num(number) => write_number(number, out),
-        Val::TStr(bytes) => write_text(bytes, out)?,
-        Val::BStr(_) => return Err("its result has bytes, which JSON lacks; use @base64".to_owned()),
-        Val::Arr(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write(item, level + 1, out)?;
-            }
-            out.push(']');
-        }
-        Val::Obj(fields) => {
-            out.push('{');
-            for (index, (name, value)) in fields.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                match name {
-                    Val::TStr(bytes) => write_text(bytes, out)?,
-                    _ => return Err("its result has a key that is no text; use tostring".to_owned()),
-                }
-                out.push(':');
-                write(value, level + 1, out)?;
-            }
-            out.push('}');
-        }
-    }
-    if out.len() > MAX_OUTPUT_BYTES {
-        return Err(format!("its result is larger than {MAX_OUTPUT_BYTES} bytes"));
-    }
-    Ok(())
-}
-
-fn write_text(bytes: &[u8], out: &mut String) -> Result<(), String> {
-    if bytes.len() > MAX_OUTPUT_BYTES {
-        return Err(format!("its result is larger than {MAX_OUTPUT_BYTES} bytes"));
-    }
-    out.push_str(&crate::source::quoted(&String::from_utf8_lossy(bytes)));
-    Ok(())
-}
-
-fn write_number(number: &Num, out: &mut String) {
-    match number {
-        Num::Int(number) => out.push_str(&number.to_string()),
-        Num::BigInt(number) => out.push_str(&number.to_string()),
-        Num::Float(number) => write_float(*number, out),
-        // Input numbers are written unchanged. A number literal of the expression may not be valid JSON.
-        Num::Dec(text) => match serde_json::from_str::<&serde_json::value::RawValue>(text) {
-            Ok(_) => out.push_str(text),
-            Err(_) => write_float(text.parse().unwrap_or(f64::NAN), out),
-        },
-    }
-}
-
-fn write_float(number: f64, out: &mut String) {
-    /// Whole numbers below this are exact.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.is_nan() {
-        out.push_str("null");
-    } else if number.fract() == 0.0 && number.abs() < EXACT {
-        out.push_str(&format!("{number:.0}"));
-    } else {
-        out.push_str(&serde_json::Value::from(number.clamp(f64::MIN, f64::MAX)).to_string());
-    }
 }

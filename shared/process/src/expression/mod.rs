@@ -8,15 +8,44 @@
 //! **Invariant:** no evaluation uses more than [`LIMITS`] or returns more than
 //! [`MAX_OUTPUT_BYTES`](crate::limits::MAX_OUTPUT_BYTES).
 
+mod calls;
 mod child;
+mod earlier;
 mod evaluator;
 mod filter;
+mod formats;
+mod json;
 mod library;
+mod matching;
+mod natives;
 mod nesting;
+mod operators;
+mod places;
+mod rewrite;
 mod syntax;
+mod value;
+
+use serde::{Deserialize, Serialize};
 
 pub use evaluator::{Evaluator, ExpressionFailure, LIMITS, Scope, run_if_child};
 pub use syntax::{Names, enclosed, parse};
+
+/// What the operators and functions of an expression mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Language {
+    /// That of runs which began before [`Language::Jq`]: it differs from jq in places.
+    #[default]
+    Earlier,
+    /// jq; docs/expressions.md lists what differs.
+    Jq,
+}
+
+impl Language {
+    pub fn is_earlier(&self) -> bool {
+        *self == Self::Earlier
+    }
+}
 
 /// Variables that every expression may read, without `$`. A variable without a value is null.
 pub const VARIABLES: [&str; 8] = [

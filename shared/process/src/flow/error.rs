@@ -4,7 +4,7 @@ use crate::data::Data;
 use crate::expression::ExpressionFailure;
 use crate::source::Tree;
 
-/// Standard errors of the specification.
+/// Errors that the service raises: those of the specification, and the cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A setting is invalid.
@@ -22,6 +22,8 @@ pub enum Kind {
     /// A service is unreachable, or returned an error.
     Communication,
     Runtime,
+    /// The run is cancelled; not of the specification.
+    Canceled,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Self::Timeout => ("timeout", 408, "Timeout Error"),
             Self::Communication => ("communication", 500, "Communication Error"),
             Self::Runtime => ("runtime", 500, "Runtime Error"),
+            Self::Canceled => ("canceled", 499, "Cancellation"),
         }
     }
 
@@ -47,7 +50,7 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProcessError {
     /// A URI.
     pub kind: String,
@@ -59,6 +62,8 @@ pub struct ProcessError {
     pub detail: Option<String>,
     /// JSON pointer of the task.
     pub instance: String,
+    /// Response of the service, of a call that it refused: `statusCode`, `headers` and `content`.
+    pub response: Option<Data>,
 }
 
 impl ProcessError {
@@ -71,6 +76,7 @@ impl ProcessError {
             title: Some(title.to_owned()),
             detail: Some(detail.into()),
             instance: instance.to_owned(),
+            response: None,
         }
     }
 
@@ -100,6 +106,7 @@ impl ProcessError {
             title: text("title")?,
             detail: text("detail")?,
             instance: text("instance")?.unwrap_or_else(|| task.to_owned()),
+            response: error.field("response"),
         })
     }
 
@@ -113,6 +120,7 @@ impl ProcessError {
         fields.extend(self.title.as_deref().map(|title| text("title", title)));
         fields.extend(self.detail.as_deref().map(|detail| text("detail", detail)));
         fields.push(text("instance", &self.instance));
+        fields.extend(self.response.clone().map(|response| ("response", response)));
         Data::object(fields)
     }
 }

@@ -148,6 +148,16 @@ impl Tree {
         Self::Object(fields)
     }
 
+    /// Returns the first number that is beyond the range of a double.
+    pub fn number_beyond_double(&self) -> Option<&str> {
+        match self {
+            Self::Number(number) => Some(number.as_str()).filter(|number| is_beyond_double(number)),
+            Self::List(items) => items.iter().find_map(Self::number_beyond_double),
+            Self::Object(fields) => fields.iter().find_map(|(_, value)| value.number_beyond_double()),
+            Self::Null | Self::Bool(_) | Self::Text(_) => None,
+        }
+    }
+
     /// Compares as JSON.
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -173,6 +183,11 @@ impl Tree {
 /// Quotes a text as JSON does.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
+}
+
+/// Whether a JSON number is beyond the range of a double, so that readers make infinity or nothing of it.
+pub(crate) fn is_beyond_double(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
 /// Number of digits that a double always represents exactly.

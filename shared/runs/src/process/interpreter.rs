@@ -15,6 +15,7 @@ use process::pattern::Steps;
 use workflow::Context;
 use workflow::future::{Either, select};
 
+use super::compensation::Compensation;
 use super::definitions::Origin;
 use super::evaluation::Evaluations;
 use super::event::event_of;
@@ -47,6 +48,9 @@ pub(super) struct Process {
     pub approvals: Inbox,
     pub comparisons: RefCell<Steps>,
     executed: Cell<u32>,
+    /// Number of events on which an expression failed.
+    pub unmatched: Cell<u32>,
+    pub compensation: Compensation,
     descriptor: OnceCell<Data>,
 }
 
@@ -114,6 +118,8 @@ impl Process {
             approvals: Inbox::new(context, super::APPROVE, |body| Some(body.clone())),
             comparisons: RefCell::new(Steps::new(COMPARISON_STEPS)),
             executed: Cell::new(0),
+            unmatched: Cell::new(0),
+            compensation: Compensation::default(),
             descriptor: OnceCell::new(),
         }
     }
@@ -243,7 +249,7 @@ impl Process {
     }
 }
 
-fn no_result(failure: &ExpressionFailure, pointer: &str) -> Fault {
+pub(super) fn no_result(failure: &ExpressionFailure, pointer: &str) -> Fault {
     Fault::Error(Box::new(ProcessError::of_failure(failure, pointer)))
 }
 
@@ -396,7 +402,8 @@ pub(super) async fn within<T, W: Future<Output = Result<T, Fault>>>(
             let detail = format!("The work took longer than {} seconds.", limit.as_secs_f64());
             Err(Fault::error(Kind::Timeout, detail, pointer))
         }
-        Either::Right((Err(_), _)) => Err(Fault::Canceled),
+        // The work ends too, once its handlers have run.
+        Either::Right((Err(_), work)) => work.await,
     }
 }
 

@@ -6,6 +6,7 @@
 //! details.
 
 mod call;
+mod compensation;
 mod definitions;
 mod evaluation;
 mod event;
@@ -54,6 +55,9 @@ pub const WORKFLOW_TYPE: WorkflowType<Box<RawValue>, Box<RawValue>> = WorkflowTy
 pub const APPROVE: &str = "Approve";
 /// Signal that delivers an event to the tasks `listen`.
 pub const EVENT: &str = "Event";
+
+/// Maximum length of a number that a message quotes, in characters.
+const MAX_QUOTED: usize = 24;
 
 const HTTP_CALL: ActivityType<HttpInput, Called> = ActivityType::new("process_http_call");
 const OPENAPI_CALL: ActivityType<OpenApiInput, Called> = ActivityType::new("process_openapi_call");
@@ -140,8 +144,17 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
         (definition, origin),
         input,
         program.is_supervised,
-        Evaluations::new(expressions, loaded.account),
+        Evaluations::new(expressions, loaded.account, loaded.language),
         shown,
     );
-    process.run().await
+    let output = process.run().await?;
+    match output.number_beyond_double() {
+        None => Ok(output),
+        Some(number) => {
+            let number: String = number.chars().take(MAX_QUOTED).collect();
+            let detail =
+                format!("The output has a number that no double holds, {number}; send it as a text.");
+            Err(wrong(Kind::Expression, detail))
+        }
+    }
 }

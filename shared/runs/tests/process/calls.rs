@@ -14,11 +14,11 @@ fn call(service: &Service, with: &str) -> String {
     ))
 }
 
-fn answered(service: &Service, with: &str, input: Value) -> Value {
+pub fn answered(service: &Service, with: &str, input: Value) -> Value {
     output(run_with(&registry(), &call(service, with), &input))
 }
 
-fn refused(service: &Service, with: &str, input: Value) -> Value {
+pub fn refused(service: &Service, with: &str, input: Value) -> Value {
     error(run_with(&registry(), &call(service, with), &input))
 }
 

@@ -50,6 +50,44 @@ fn an_emitted_event_is_the_output_and_its_id_is_that_of_each_attempt() {
     assert_eq!(kind(crate::world::run(&odd, &json!({ "t": "" }))).0, "expression");
 }
 
+/// Senders are strangers: what they send may fail in any expression.
+#[test]
+fn event_on_which_a_filter_or_a_correlation_fails_does_not_match_and_the_run_waits_on() {
+    let odd = event("paid", json!({ "n": "abc" }));
+    let with_id = |id: &str| {
+        let mut event = event("paid", json!({ "n": id }));
+        event["id"] = json!(id);
+        event
+    };
+    for filter in [
+        "{ type: paid, data: '${ (.n | tonumber) > 3 }' }",
+        "{ type: paid, subject: '${ error(\"no\") }' }",
+    ] {
+        let text = format!("a: {{ listen: {{ to: {{ one: {{ with: {filter} }} }} }} }}");
+        let outcome = ended(hearing(&text, json!({}), std::slice::from_ref(&odd)));
+        assert_eq!(
+            outcome.status,
+            RunStatus::Running,
+            "{filter}: {:?}",
+            outcome.failure
+        );
+    }
+    let text = "a: { listen: { to: { one: { with: { type: paid, data: '${ (.n | tonumber) > 3 }' } } } } }";
+    let outcome = ended(hearing(
+        text,
+        json!({}),
+        &[odd.clone(), with_id("3"), with_id("4")],
+    ));
+    assert_eq!(outcome.result, Some(json!([{ "n": "4" }])));
+    let warning = &outcome.updates[0];
+    assert_eq!(warning.kind, "WARNING");
+    assert!(warning.message.contains("does not match"), "{}", warning.message);
+    let correlated = "a: { listen: { to: { one: { with: { type: paid }, \
+                      correlate: { n: { from: '.data.n | tonumber | tostring', expect: '5' } } } } } }";
+    let outcome = ended(hearing(correlated, json!({}), &[odd, with_id("4"), with_id("5")]));
+    assert_eq!(outcome.result, Some(json!([{ "n": "5" }])));
+}
+
 #[test]
 fn one_event_of_a_filter() {
     let text = "a: { listen: { to: { one: { with: { type: paid, data: '${ .cents > 100 }' } } } } }";

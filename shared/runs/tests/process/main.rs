@@ -1,6 +1,7 @@
 //! Tests processes: the conformance kit, each task type, errors, limits and replays.
 #![cfg(test)]
 
+mod bodies;
 mod calls;
 mod conformance;
 mod crashes;

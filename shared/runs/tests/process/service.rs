@@ -113,6 +113,18 @@ async fn answer(
             .into_response(),
         "/text" => "plain".into_response(),
         "/bytes" => ([("content-type", "application/octet-stream")], vec![255_u8, 0, 1]).into_response(),
+        "/latin1" => (
+            [("content-type", "text/plain; charset=ISO-8859-1")],
+            b"caf\xe9".to_vec(),
+        )
+            .into_response(),
+        "/bom" => ([("content-type", "application/json")], "\u{feff}{\"a\": 1}").into_response(),
+        "/gzip" => gzip(br#"{"zipped": true}"#),
+        "/gzip-bomb" => gzip(&vec![b' '; 3_000_000]),
+        "/gzip-broken" => ([("content-encoding", "gzip")], "plain").into_response(),
+        "/brotli" => ([("content-encoding", "br")], "plain").into_response(),
+        "/declined" => declined(r#"{"code": "declined"}"#.to_owned()),
+        "/declined-at-length" => declined("x".repeat(100_000)),
         "/empty" => StatusCode::NO_CONTENT.into_response(),
         "/large" => "x".repeat(10_000_000).into_response(),
         "/moved" => (StatusCode::FOUND, [("location", "/json")], "elsewhere").into_response(),
@@ -127,6 +139,19 @@ async fn answer(
         }
         _ => axum::Json(json!({ "method": came.method, "uri": came.uri, "body": came.body })).into_response(),
     }
+}
+
+fn gzip(text: &[u8]) -> Response {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text).unwrap();
+    let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
+    (headers, encoder.finish().unwrap()).into_response()
+}
+
+fn declined(body: String) -> Response {
+    let headers = [("content-type", "application/json"), ("retry-after", "7")];
+    (StatusCode::UNPROCESSABLE_ENTITY, headers, body).into_response()
 }
 
 fn openapi() -> Value {

@@ -194,6 +194,96 @@ fn a_cancelled_run_ends_canceled_also_within_a_try() {
     assert_eq!(outcome.status, RunStatus::Canceled);
 }
 
+/// A process whose inner and outer steps are undone, each by a call that is counted.
+fn saga(handler: &str) -> String {
+    let emit = |name: &str| {
+        format!(
+            "{{ {name}: {{ emit: {{ event: {{ with: {{ type: {name}, source: 'https://a.example' }} }} }} }} }}"
+        )
+    };
+    tasks(&format!(
+        "outer: {{ try: [ {}, {{ inner: {{ try: [ {}, {{ w: {{ wait: PT1H }} }} ], catch: {{ as: e, do: [ {handler}, {} ] }} }} }} ], \
+         catch: {{ errors: {{ with: {{ status: 499 }} }}, do: [ {} ] }} }} ;; after: {{ set: {{}} }}",
+        emit("reserve"),
+        emit("ship"),
+        emit("recall"),
+        emit("release"),
+    ))
+}
+
+fn emitted(outcome: &workflow::testing::TestOutcome, kinds: &std::sync::Mutex<Vec<String>>) -> Vec<String> {
+    assert_eq!(outcome.status, RunStatus::Canceled, "{:?}", outcome.failure);
+    kinds.lock().unwrap().clone()
+}
+
+fn cancelled_saga(handler: &str) -> Vec<String> {
+    let kinds = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let seen = std::sync::Arc::clone(&kinds);
+    let run = run(&saga(handler), &json!({})).mock("process_emit", move |emitted| {
+        seen.lock()
+            .unwrap()
+            .push(emitted["kind"].as_str().unwrap().to_owned());
+        Ok(serde_json::Value::Null)
+    });
+    let outcome = ended(run.cancel_at(SECOND, "The customer changed their mind."));
+    emitted(&outcome, &kinds)
+}
+
+#[test]
+fn cancelled_process_runs_its_handlers_from_the_inside_out_and_ends_canceled() {
+    let all = ["reserve", "ship", "recall", "release"];
+    let quick = "{ s: { set: { t: '${ if $e.status == 499 then $e.type else error(\"no\") end }' } } }";
+    assert_eq!(cancelled_saga(quick), all);
+    assert_eq!(cancelled_saga("{ w: { wait: PT9M } }"), all);
+    // A handler that fails does not keep the ones around it from undoing their part.
+    let failing = "{ r: { raise: { error: { type: 'https://a.example', status: 500 } } } }";
+    assert_eq!(cancelled_saga(failing), ["reserve", "ship", "release"]);
+}
+
+#[test]
+fn handlers_of_a_cancellation_end_after_ten_minutes() {
+    assert_eq!(cancelled_saga("{ w: { wait: PT11M } }"), ["reserve", "ship"]);
+}
+
+#[test]
+fn every_branch_of_a_cancelled_fork_runs_its_handler() {
+    let undone = |name: &str| {
+        format!(
+            "{{ {name}: {{ try: [ {{ w{name}: {{ wait: PT1H }} }} ], catch: {{ do: [ {{ u{name}: {{ emit: {{ event: \
+             {{ with: {{ type: {name}, source: 'https://a.example' }} }} }} }} }} ] }} }} }}"
+        )
+    };
+    let text = tasks(&format!(
+        "t: {{ timeout: {{ after: PT2H }}, fork: {{ branches: [ {}, {} ] }} }}",
+        undone("a"),
+        undone("b")
+    ));
+    let kinds = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let seen = std::sync::Arc::clone(&kinds);
+    let run = run(&text, &json!({})).mock("process_emit", move |emitted| {
+        seen.lock()
+            .unwrap()
+            .push(emitted["kind"].as_str().unwrap().to_owned());
+        Ok(serde_json::Value::Null)
+    });
+    let outcome = ended(run.cancel_at(SECOND, "no longer wanted"));
+    assert_eq!(emitted(&outcome, &kinds), ["a", "b"]);
+}
+
+#[test]
+fn output_is_what_was_said_or_an_error() {
+    for number in ["1e1000", "-1e400"] {
+        let text = format!("a: {{ set: {{ v: '${{ {number} }}' }} }}");
+        assert_eq!(kind_of(&text, json!({})).0, "expression", "{number}");
+    }
+    let input = serde_json::value::RawValue::from_string(r#"{"v": 1e1000}"#.to_owned()).unwrap();
+    let passed = run(&tasks("a: { do: [] }"), &input);
+    assert_eq!(kind(passed).0, "expression");
+    assert_eq!(output_of("a: { set: '${ null }' }", json!({})), json!(null));
+    let kept = run(&tasks("a: { set: { v: '${ .v }' } }"), &json!({ "v": 1e300 }));
+    assert_eq!(crate::world::output(kept), json!({ "v": 1e300 }));
+}
+
 #[test]
 fn a_definition_that_is_missing_or_broken_ends_the_run() {
     for (loaded, part) in [

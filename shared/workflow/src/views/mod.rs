@@ -16,6 +16,7 @@ pub use update::{RunUpdate, RunUpdatePage};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::payload::Payload;
@@ -89,6 +90,15 @@ fn shown(payload: &Payload) -> Value {
         Some(stored) if !payload.is_fetched() => json!({ "$stored": { "bytes": stored.bytes } }),
         _ => payload.to_value(),
     }
+}
+
+/// As [`shown`], with all digits of its numbers.
+fn shown_exactly(payload: &Payload) -> Box<RawValue> {
+    let text = match payload.stored() {
+        Some(stored) if !payload.is_fetched() => json!({ "$stored": { "bytes": stored.bytes } }).to_string(),
+        _ => payload.json().to_owned(),
+    };
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Returns the payload as an array, which the contract requires for inputs and results.

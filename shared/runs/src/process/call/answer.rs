@@ -6,7 +6,11 @@ use platform::outbound::Exchange;
 use process::Data;
 use serde::{Deserialize, Serialize};
 
+use super::content::{self, ContentType};
 use super::request::{Request, described};
+
+/// Maximum size of a body that an error keeps, in bytes: the history and the failure of the run hold it.
+const MAX_REFUSAL_BYTES: usize = 64 * 1_024;
 
 /// How much of the response becomes the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +18,7 @@ use super::request::{Request, described};
 pub(in crate::process) enum Output {
     /// Body as Base64.
     Raw,
-    /// Body: as JSON if it is JSON, else as text, or as Base64 where it is no text.
+    /// Body: as JSON if it is JSON, else as text in its character set, or as Base64 where it is no text.
     Content,
     /// Request, status, headers and content.
     Response,
@@ -33,23 +37,34 @@ pub(super) fn output(output: Output, request: &Request, answer: &Exchange) -> Da
     }
 }
 
+/// Describes a response that is an error, for the `catch` of the task.
+pub(super) fn refusal(answer: &Exchange) -> Data {
+    let mut fields = vec![
+        ("statusCode", Data::from(serde_json::Value::from(answer.status))),
+        ("headers", Data::from(described(&answer.headers))),
+    ];
+    if answer.body.len() <= MAX_REFUSAL_BYTES {
+        fields.push(("content", content(answer)));
+    }
+    Data::object(fields)
+}
+
 fn content(answer: &Exchange) -> Data {
     if answer.body.is_empty() {
         return Data::null();
     }
-    let Ok(text) = std::str::from_utf8(&answer.body) else {
-        return Data::text(&STANDARD.encode(&answer.body));
-    };
-    let content_type = answer
+    let kind = answer
         .headers
         .get("content-type")
-        .and_then(|value| value.to_str().ok());
-    let kind = content_type
-        .and_then(|value| value.split(';').next())
-        .map(str::trim);
-    let is_json = kind.is_none_or(|kind| kind == "application/json" || kind.ends_with("+json"));
-    match Data::parse(text) {
+        .and_then(|value| value.to_str().ok())
+        .map(ContentType::of);
+    let charset = kind.as_ref().and_then(|kind| kind.charset.as_deref());
+    let Some(text) = content::text(&answer.body, charset) else {
+        return Data::text(&STANDARD.encode(&answer.body));
+    };
+    let is_json = kind.is_none_or(|kind| kind.is_json());
+    match Data::parse(&text) {
         Ok(data) if is_json => data,
-        _ => Data::text(text),
+        _ => Data::text(&text),
     }
 }

@@ -112,7 +112,7 @@ async fn call(keyring: &mut Keyring<'_>, input: &HttpInput) -> Result<Data, Ende
         request.add_headers(&value, headers.is_plain())?;
     }
     if let Some(body) = &input.body {
-        request.set_body(&body.resolve(keyring).await?);
+        request.set_body(&body.resolve(keyring).await?)?;
     }
     if let Some(authentication) = &input.authentication {
         request.authorize(authentication.header(keyring).await?);

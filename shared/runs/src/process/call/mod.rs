@@ -6,6 +6,8 @@
 
 mod answer;
 mod authentication;
+mod body;
+mod content;
 pub(super) mod http;
 mod keyring;
 pub(super) mod openapi;
@@ -30,6 +32,9 @@ pub(super) struct CallError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     detail: String,
+    /// Status, headers and content of the response, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    response: Option<Box<RawValue>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +80,7 @@ impl CallError {
             kind,
             status: None,
             detail: detail.into(),
+            response: None,
         }
     }
 
@@ -89,9 +95,19 @@ impl CallError {
         let error = ProcessError::new(kind, self.detail, pointer);
         ProcessError {
             status: self.status.unwrap_or(error.status),
+            response: self
+                .response
+                .and_then(|response| process::Data::from_raw(response).ok()),
             ..error
         }
     }
+}
+
+/// Strikes the secrets out of a response; one in which they cannot be struck out is left out.
+async fn struck_response(response: Option<Box<RawValue>>, keyring: &Keyring<'_>) -> Option<Box<RawValue>> {
+    let response = process::Data::from_raw(response?).ok()?;
+    let struck = keyring.struck_output(response).await.ok()?;
+    Some(struck.as_raw().to_owned())
 }
 
 /// Returns the result of the activity, without secrets in it. An output that is too large for the history
@@ -109,6 +125,7 @@ async fn called(result: Result<process::Data, Ended>, keyring: &Keyring<'_>) -> 
         Ok(output) => Ok(Called::Output(output.as_raw().to_owned())),
         Err(Ended::Error(error)) => Ok(Called::Error(CallError {
             detail: keyring.struck(error.detail),
+            response: struck_response(error.response, keyring).await,
             ..error
         })),
         Err(Ended::Failure(failure)) => Err(failure),

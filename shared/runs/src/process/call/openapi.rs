@@ -186,7 +186,7 @@ fn operation(
     request.add_query(&Data::from(Value::Object(target.query)), is_plain)?;
     request.add_headers(&Data::from(Value::Object(target.headers)), is_plain)?;
     if let Some(body) = &body {
-        request.set_body(body);
+        request.set_body(body)?;
     }
     Ok(request)
 }

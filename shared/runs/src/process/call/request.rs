@@ -9,7 +9,7 @@ use process::limits::MAX_OUTPUT_BYTES;
 use serde_json::Value;
 use url::Url;
 
-use super::{CallError, Ended, ErrorKind, Keyring, Part};
+use super::{CallError, Ended, ErrorKind, Keyring, Part, answer, body, content};
 
 /// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
@@ -111,16 +111,21 @@ impl Request {
         Ok(())
     }
 
-    /// Sends a string as it is, and any other value as JSON.
-    pub fn set_body(&mut self, body: &Data) {
+    /// Sends the body in the form of its content type. Without one, a text is sent as text, and any other value
+    /// as JSON.
+    pub fn set_body(&mut self, body: &Data) -> Result<(), CallError> {
+        if let Some(kind) = self.headers.get(CONTENT_TYPE) {
+            let kind = String::from_utf8_lossy(kind.as_bytes());
+            self.body = body::encoded(body, &kind)?;
+            return Ok(());
+        }
         let (bytes, kind) = match body.as_text() {
             Some(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
             None => (body.get().as_bytes().to_vec(), "application/json"),
         };
         self.body = bytes;
-        self.headers
-            .entry(CONTENT_TYPE)
-            .or_insert(HeaderValue::from_static(kind));
+        self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        Ok(())
     }
 
     pub fn authorize(&mut self, header: HeaderValue) {
@@ -146,7 +151,7 @@ impl Request {
             true => "",
             false => self.url.host_str().unwrap_or_default(),
         };
-        let exchange = sent.map_err(|error| {
+        let mut exchange = sent.map_err(|error| {
             if let Some(cause) = error.cause() {
                 let cause = keyring.struck(cause);
                 tracing::info!(host, cause, "a call of a process has no answer");
@@ -156,9 +161,12 @@ impl Request {
                 format!("The service '{host}' gives no answer: {error}."),
             )
         })?;
+        // A secret in a compressed body could not be struck out.
+        content::decompress(&mut exchange)?;
+        let exchange = keyring.struck_answer(exchange).await?;
         let last = if takes_redirects { 399 } else { 299 };
         if (200..=last).contains(&exchange.status) {
-            return keyring.struck_answer(exchange).await;
+            return Ok(exchange);
         }
         let detail = format!(
             "The service '{host}' answers with the status {}.",
@@ -166,6 +174,7 @@ impl Request {
         );
         Err(CallError {
             status: Some(exchange.status),
+            response: Some(answer::refusal(&exchange).as_raw().to_owned()),
             ..CallError::new(ErrorKind::Communication, detail)
         }
         .into())
@@ -204,7 +213,7 @@ pub(super) fn described(headers: &HeaderMap) -> Value {
     Value::Object(fields)
 }
 
-fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
+pub(super) fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
     match data.fields() {
         Some(fields) => Ok(fields),
         None if *data == Data::null() => Ok(Vec::new()),
@@ -216,7 +225,7 @@ fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
 }
 
 /// Returns the text of a value for an address or a header. Fails for values without such a text.
-fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
+pub(super) fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
     if let Some(text) = value.as_text() {
         return Ok(text);
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use process::Data;
 use process::definition::{Catch, Retry, Template, Try};
-use process::flow::{self, ProcessError, catches};
+use process::flow::{self, Kind, ProcessError, catches};
+use serde_json::json;
 
 use super::Worked;
 use crate::process::fault::Fault;
@@ -30,6 +31,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
         };
         let error = match tried {
             Err(Fault::Error(error)) => error,
+            Err(Fault::Canceled) => return Err(canceled(process, view, catch, &input).await),
             other => return Ok(other?.into()),
         };
         let frame = view
@@ -46,11 +48,13 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
                 .is_none_or(|total| elapsed().saturating_add(pause) < total)
         {
             retries += 1;
-            context
-                .timer(pause)
-                .await
-                .map_err(|failure| Fault::from_failure(&failure, context, view.pointer))?;
-            continue;
+            match context.timer(pause).await {
+                Ok(()) => continue,
+                Err(failure) => match Fault::from_failure(&failure, context, view.pointer) {
+                    Fault::Canceled => return Err(canceled(process, view, catch, &input).await),
+                    fault => return Err(fault),
+                },
+            }
         }
         return match &catch.tasks {
             Some(tasks) => Ok(list(process, frame, tasks, input).await?.into()),
@@ -58,6 +62,37 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
             None => Ok(Done::Output(input).into()),
         };
     }
+}
+
+/// Runs the tasks of `catch` where the run is cancelled, so that they undo what was done, and returns the
+/// cancellation: it ends the tasks around the `try` too, and their handlers run after this one.
+async fn canceled(process: &Process, view: &View<'_>, catch: &Catch, input: &Data) -> Fault {
+    let Some(tasks) = &catch.tasks else {
+        return Fault::Canceled;
+    };
+    let Some(left) = process.compensation.time_left(&process.context) else {
+        return Fault::Canceled;
+    };
+    let error = ProcessError::new(Kind::Canceled, "The run is cancelled.", view.pointer);
+    let shielded = view.frame.within(process.context.shielded());
+    let frame = shielded.with(variables([(catch.variable.as_str(), error.to_data())]));
+    let compensated = within(process, &frame, left, view.pointer, |frame| async move {
+        let caught = view.in_frame(&frame);
+        if is_caught(process, &caught, catch, &error, input).await? {
+            list(process, frame.clone(), tasks, input.clone()).await?;
+        }
+        Ok(())
+    });
+    if let Err(Fault::Error(error) | Fault::Final(error)) = compensated.await {
+        let detail = error.detail.as_deref().unwrap_or_default();
+        let text = format!(
+            "The handler of the cancellation at '{}' fails: {detail}",
+            view.pointer
+        );
+        let details = json!({ "task": view.pointer });
+        process.context.publish("WARNING", &text, details);
+    }
+    Fault::Canceled
 }
 
 /// Time limits of a retry policy.

@@ -21,7 +21,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, fork: &Fork, input: 
         running.push(Box::pin(async move { Ok((index, branch.await?)) }));
     }
     let mut outputs = vec![Data::null(); fork.branches.len()];
-    let mut error = None;
+    let (mut error, mut is_canceled) = (None, false);
     while !running.is_empty() {
         let (done, _, others) = select_all(running).await;
         running = others;
@@ -41,11 +41,16 @@ pub(super) async fn run(process: &Process, view: &View<'_>, fork: &Fork, input: 
             Err(Fault::Error(failed)) if fork.compete => {
                 error.get_or_insert(failed);
             }
+            // The other branches end too, once their handlers have run.
+            Err(Fault::Canceled) => is_canceled = true,
             Err(fault) => {
                 group.cancel();
                 return Err(fault);
             }
         }
+    }
+    if is_canceled {
+        return Err(Fault::Canceled);
     }
     match error {
         Some(error) => Err(Fault::Error(error)),

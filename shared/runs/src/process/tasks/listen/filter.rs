@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 
 use process::Data;
-use process::definition::EventFilter;
+use process::definition::{EventFilter, Expression};
 use process::flow::event::{Attributes, evaluated};
 use process::flow::{self, Kind, ProcessError};
+use serde_json::json;
 
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
+use crate::process::interpreter::{Process, no_result};
+
+/// Mark of runs in which an event that an expression fails on does not match.
+const UNMATCHED: &str = "failing-event-does-not-match";
+/// Maximum number of such events that a run tells its followers.
+const MAX_TOLD: u32 = 20;
 
 /// Returns whether an event has the attributes of a filter.
 pub(super) async fn matches(
@@ -20,13 +26,42 @@ pub(super) async fn matches(
 ) -> Result<bool, Fault> {
     let mut results = Vec::new();
     for (template, value) in evaluated(filter, event) {
-        results.extend(process.evaluate(view, &value, &template.expressions()).await?);
+        match about_event(process, view, &value, &template.expressions()).await? {
+            Some(more) => results.extend(more),
+            None => return Ok(false),
+        }
     }
     let matches = flow::matches(filter, event, &results, &mut process.comparisons.borrow_mut());
     matches.ok_or_else(|| {
         let detail = "The events of this run take too long to compare with the filters; use fewer or simpler patterns.";
         Fault::Final(Box::new(ProcessError::new(Kind::Runtime, detail, view.pointer)))
     })
+}
+
+/// Evaluates expressions about an event. None where one of them fails: an author cannot know the events of all
+/// senders, so such an event does not match, and the run goes on waiting.
+async fn about_event(
+    process: &Process,
+    view: &View<'_>,
+    event: &Data,
+    expressions: &[&Expression],
+) -> Result<Option<Vec<Data>>, Fault> {
+    let failure = match process.try_evaluate(view, event, expressions).await? {
+        Ok(results) => return Ok(Some(results)),
+        Err(failure) => failure,
+    };
+    let context = &view.frame.context;
+    // Runs of an earlier version ended here.
+    if !context.patched(UNMATCHED) {
+        return Err(no_result(&failure, view.pointer));
+    }
+    let unmatched = process.unmatched.get() + 1;
+    process.unmatched.set(unmatched);
+    if unmatched <= MAX_TOLD {
+        let details = json!({ "task": view.pointer });
+        context.publish("WARNING", &format!("An event does not match. {failure}"), details);
+    }
+    Ok(None)
 }
 
 /// Values of the first events, which later events must have too.
@@ -45,8 +80,9 @@ impl Correlations {
     ) -> Result<bool, Fault> {
         let mut first = Vec::new();
         for correlation in &filter.correlate {
-            let found = process.evaluate(view, event, &[&correlation.from]).await?;
-            let found = found.into_iter().next().unwrap_or_else(Data::null);
+            let from = about_event(process, view, event, &[&correlation.from]).await?;
+            let Some(from) = from else { return Ok(false) };
+            let found = from.into_iter().next().unwrap_or_else(Data::null);
             let expected = match &correlation.expect {
                 Some(template) => Some(process.fill(view, input, template).await?),
                 None => self.0.get(&correlation.name).cloned(),
