@@ -124,10 +124,8 @@ fn compile(source: &str, names: &[String]) -> Result<Filter<Kind>, String> {
         code: EXPRESSION,
         path: (),
     };
-    let own = definitions(&expression.body)
-        .into_iter()
-        .map(|own| -> Def<&str> { own });
-    let prelude = own.chain([expression]);
+    let mut prelude: Vec<Def<&str>> = definitions(&expression.body);
+    prelude.push(expression);
     let modules = Loader::new(prelude).load(&arena, file).map_err(|_| unparsed())?;
     Compiler::default()
         .with_funs(natives())

@@ -22,7 +22,7 @@ const VALUE: &str = "$!value";
 
 type T<'s> = Term<&'s str>;
 
-pub(super) fn definition<'s>(definition: Def<&'s str>) -> Def<&'s str> {
+pub(super) fn definition(definition: Def<&str>) -> Def<&str> {
     Def {
         body: term(definition.body),
         ..definition

@@ -116,6 +116,6 @@ mod tests {
         );
         assert_eq!(text(&[0xff, 0xfe, b'a', 0], None).as_deref(), Some("a"));
         assert_eq!(text(&[0xff], None), None);
-        assert_eq!(text(&[b'a'], Some("klingon")), None);
+        assert_eq!(text(b"a", Some("klingon")), None);
     }
 }
