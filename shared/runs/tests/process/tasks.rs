@@ -223,7 +223,7 @@ fn cancelled_saga(handler: &str) -> Vec<String> {
         seen.lock()
             .unwrap()
             .push(emitted["kind"].as_str().unwrap().to_owned());
-        Ok(serde_json::Value::Null)
+        Ok(Value::Null)
     });
     let outcome = ended(run.cancel_at(SECOND, "The customer changed their mind."));
     emitted(&outcome, &kinds)
@@ -264,7 +264,7 @@ fn every_branch_of_a_cancelled_fork_runs_its_handler() {
         seen.lock()
             .unwrap()
             .push(emitted["kind"].as_str().unwrap().to_owned());
-        Ok(serde_json::Value::Null)
+        Ok(Value::Null)
     });
     let outcome = ended(run.cancel_at(SECOND, "no longer wanted"));
     assert_eq!(emitted(&outcome, &kinds), ["a", "b"]);
@@ -281,7 +281,7 @@ fn output_is_what_was_said_or_an_error() {
     assert_eq!(kind(passed).0, "expression");
     assert_eq!(output_of("a: { set: '${ null }' }", json!({})), json!(null));
     let kept = run(&tasks("a: { set: { v: '${ .v }' } }"), &json!({ "v": 1e300 }));
-    assert_eq!(crate::world::output(kept), json!({ "v": 1e300 }));
+    assert_eq!(output(kept), json!({ "v": 1e300 }));
 }
 
 #[test]
