@@ -28,7 +28,7 @@ impl<'a> Renderer<'a> {
         } else if owner.is_array() {
             self.array_method(place, owner, method, arguments, &values)?
         } else if method == Method::ToFixed && matches!(owner, Item::Number(_) | Item::Integer(_)) {
-            Some(self.to_fixed(place, owner, values.first())?)
+            Some(self.fixed_digits(place, owner, values.first())?)
         } else {
             None
         };

@@ -162,7 +162,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Writes a number with a fixed number of digits. Of two numbers that are as near, the greater one.
-    pub fn to_fixed(
+    pub fn fixed_digits(
         &mut self,
         place: Place,
         number: &Item<'a>,
