@@ -143,6 +143,9 @@ async fn a_text_is_the_same_value_from_every_source() {
             if found != right {
                 wrong.push(format!("{column_type} from {source}: {found:?} is not {right:?}"));
             }
+            if bad.is_empty() {
+                continue;
+            }
             let answer = import(&store, source, &bad).await;
             let errors = answer.body["errors"].as_array().cloned().unwrap_or_default();
             let refused: BTreeSet<_> = errors.iter().filter_map(|error| error["row"].as_u64()).collect();

@@ -21,6 +21,8 @@ use crate::tables::sql;
 
 /// Longest text of a number, a date or a time.
 const MAX_LENGTH: usize = 100;
+/// Most digits of which every integer is exact in each type of numbers.
+const EXACT_DIGITS: usize = 7;
 /// Begins the constant that stands for a parameter in the plan; its number follows.
 const MARK: &str = "millrace parameter ";
 
@@ -246,7 +248,7 @@ fn is_digits(text: &str) -> bool {
 fn is_ambiguous(text: &str) -> bool {
     let trimmed = text.trim();
     let unsigned = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
-    let is_usual = is_digits(trimmed) || is_day(text);
+    let is_usual = is_digits(unsigned) && unsigned.len() <= EXACT_DIGITS || is_day(text);
     let lower = unsigned.get(..3).map(str::to_ascii_lowercase);
     match unsigned.bytes().next() {
         _ if is_usual => false,
