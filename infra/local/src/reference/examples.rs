@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 69] = files! {
+static FILES: [(&str, &str); 70] = files! {
     actOnWorkflowRun
     aggregateEvents
     alterTable
@@ -64,6 +64,7 @@ static FILES: [(&str, &str); 69] = files! {
     listWorkflowRuns
     listWorkflowTypes
     promoteDashboardVersion
+    publishPrompt
     publishRunUpdate
     queryDataStore
     queryDataStoreBatch
