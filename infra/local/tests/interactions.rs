@@ -191,7 +191,8 @@ async fn draft_is_not_used_while_a_version_is_published() {
     assert_eq!(world.texts("int-1").await, second);
     let first_version = prompts.version(&world.tenant, "p-1", Some(1)).await.unwrap();
     assert_eq!(first_version.status, PromptStatus::Draft);
-    prompts.remove(&world.tenant, "p-1", None).await.unwrap();
+    let removed = prompts.remove(&world.tenant, "p-1", None).await.unwrap();
+    assert_eq!(removed, Written::Done);
     assert_eq!(world.texts("int-1").await, second);
 }
 

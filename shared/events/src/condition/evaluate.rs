@@ -59,10 +59,8 @@ fn operation(operator: Operator, arguments: &[Rule], data: &Value, budget: &mut 
 fn choice(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value> {
     for pair in arguments.chunks(2) {
         match pair {
-            [condition, value] => {
-                if evaluate(condition, data, budget)?.is_truthy() {
-                    return evaluate(value, data, budget);
-                }
+            [condition, value] if evaluate(condition, data, budget)?.is_truthy() => {
+                return evaluate(value, data, budget);
             }
             [otherwise] => return evaluate(otherwise, data, budget),
             _ => {}

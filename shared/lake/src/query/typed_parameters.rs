@@ -275,7 +275,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .execute_batch(
-                "CREATE TABLE ev (id BIGINT, at TIMESTAMP, day DATE, price DECIMAL(10,2), name VARCHAR, doc JSON, \
+                "CREATE TABLE ev (id BIGINT, ts TIMESTAMP, day DATE, price DECIMAL(10,2), name VARCHAR, doc JSON, \
                  seen TIMESTAMPTZ)",
             )
             .unwrap();
@@ -291,9 +291,9 @@ mod tests {
     #[test]
     fn text_is_read_by_the_type_that_it_is_compared_with() {
         for (condition, text, expected) in [
-            ("at = {{p}}", "2024-03-31T03:30:00+02:00", "2024-03-31 01:30:00"),
+            ("ts = {{p}}", "2024-03-31T03:30:00+02:00", "2024-03-31 01:30:00"),
             (
-                "at IN ({{p}})",
+                "ts IN ({{p}})",
                 "2024-03-31T03:30:00+02:00",
                 "2024-03-31 01:30:00",
             ),
@@ -302,7 +302,7 @@ mod tests {
                 "2024-03-31T03:30:00+02:00",
                 "2024-03-31T03:30:00+02:00",
             ),
-            ("at = {{p}}", "2024-03-31T03:30:00Z", "2024-03-31T03:30:00Z"),
+            ("ts = {{p}}", "2024-03-31T03:30:00Z", "2024-03-31T03:30:00Z"),
             ("day = {{p}}", "2024-03-31T00:00:00Z", "2024-03-31T00:00:00Z"),
             ("id = {{p}}", "10.0", "10.0"),
             ("name = {{p}}", "0x1F", "0x1F"),
@@ -316,10 +316,10 @@ mod tests {
     #[test]
     fn text_of_another_form_is_refused_with_the_name_of_its_parameter() {
         for (condition, text) in [
-            ("at::DATE = {{p}}", "2024-03-31 garbage"),
+            ("ts::DATE = {{p}}", "2024-03-31 garbage"),
             ("day = {{p}}", "2024-03-31T10:00:00Z"),
             ("day = {{p}}", "epoch"),
-            ("at > {{p}}", "2024-01-01T10:00:00+99:00"),
+            ("ts > {{p}}", "2024-01-01T10:00:00+99:00"),
             ("id = {{p}}", "0x1F"),
             ("id = {{p}}", "2023_24"),
             ("id = {{p}}", "1.5"),

@@ -13,8 +13,8 @@ pub(crate) enum Piece<'a> {
     /// A Unicode space. DuckDB also reads it as a space, but not everywhere: after `$$$$` it is part of a
     /// name.
     Space(&'a str),
-    /// A `{{name}}` at byte `offset`, also with blanks within the braces; `alone_after_in` is true if nothing else stands between the parentheses
-    /// of an `IN`.
+    /// A `{{name}}` at byte `offset`, also with blanks within the braces; `alone_after_in` is true if nothing
+    /// else stands between the parentheses of an `IN`.
     Parameter {
         name: &'a str,
         offset: usize,

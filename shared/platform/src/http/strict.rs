@@ -376,15 +376,16 @@ mod tests {
         assert!(parse::<Object<Outer>>(br#"{"kind":null}"#).is_ok());
     }
 
+    impl Fields for Inner {
+        const KNOWN: &'static [&'static str] = &["a"];
+
+        fn advice(field: &str) -> Option<String> {
+            (field == "b").then(|| "write it elsewhere".to_owned())
+        }
+    }
+
     #[test]
     fn an_unknown_field_is_refused_by_name() {
-        impl Fields for Inner {
-            const KNOWN: &'static [&'static str] = &["a"];
-
-            fn advice(field: &str) -> Option<String> {
-                (field == "b").then(|| "write it elsewhere".to_owned())
-            }
-        }
         let refusal = |body: &str| {
             parse::<Only<Inner>>(body.as_bytes())
                 .unwrap_err()
