@@ -231,9 +231,10 @@ async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model() {
         .delete(&world.events.token, &prompt)
         .await
         .expect_status(200);
-    let delivery = world.delivered("int-1", "failed").await;
-    let error = delivery["last_error"].as_str().unwrap();
-    assert!(error.contains("does not exist or is deleted"), "{error}");
+    // The version stays for the interaction that names it.
+    world.delivered("int-1", "succeeded").await;
+    let asked = world.model.asked();
+    assert_eq!(asked.last().unwrap().system(), "Judge strictly: It is urgent. ");
     let unknown =
         json!({ "instruction": "It is urgent.", "evaluator": { "interaction_ref": "app:nothing" } });
     world.subscribe("unknown", unknown).await;
