@@ -285,7 +285,8 @@ async fn what_scripts_read() {
     std::fs::write(&file, r#"[{"id":"int-1","name":"Summarise","versions":[]}]"#).unwrap();
     insta::assert_json_snapshot!(json(&["interaction", "load", &file.to_string_lossy()]), @r#"
     {
-      "loaded": 1
+      "loaded": 1,
+      "warnings": []
     }
     "#);
     let key = json(&["key", "create", "ci", "--roles", "reader,automation"]);
