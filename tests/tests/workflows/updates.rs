@@ -97,14 +97,11 @@ async fn an_update_that_is_not_one_is_refused() {
         .expect_error(413, "payload_too_large");
     let unknown = runs.update(&Run::missing(), &json!({})).await;
     unknown.expect_error(404, "not_found");
-    for since in ["a", "1.5"] {
+    for since in ["a", "1.5", ""] {
         let refused = runs.get(&run, &format!("/updates?since={since}")).await;
         refused.expect_error(400, "invalid_request");
     }
-    // An empty parameter counts as left out.
-    for query in ["", "?since=", "?since", "?&since=&"] {
-        assert_eq!(runs.updates(&run, query).await, Vec::<Value>::new());
-    }
+    assert_eq!(runs.updates(&run, "").await, Vec::<Value>::new());
 }
 
 #[tokio::test]

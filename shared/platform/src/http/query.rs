@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
-/// Query parameters of a request. Unknown ones are ignored, and an empty one counts as left out.
+/// Query parameters of a request. Unknown ones are ignored.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 
@@ -20,9 +20,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        let given = parts.uri.query().unwrap_or_default().split('&');
-        let given = given.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
-        let text = given.collect::<Vec<_>>().join("&");
+        let text = parts.uri.query().unwrap_or_default();
         let deserializer = serde_html_form::Deserializer::from_bytes(text.as_bytes());
         serde_path_to_error::deserialize(deserializer)
             .map(Self)

@@ -118,11 +118,10 @@ async fn a_list_is_newest_first_and_by_status() {
     assert_eq!(names("?limit=1").await, ["three"]);
     assert_eq!(names("?offset=1&limit=1").await, ["one"]);
     assert_eq!(names("?offset=2").await, [""; 0]);
-    // An empty parameter counts as left out.
-    assert_eq!(names("?status=&limit=").await, names("").await);
     for bad in [
         "?status=ACTIVE",
         "?status=all",
+        "?status=",
         "?limit=0",
         "?limit=1001",
         "?limit=x",
