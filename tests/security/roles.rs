@@ -96,7 +96,7 @@ async fn subscription_with_a_role_beyond_the_caller_is_not_changed() {
     let strong = events.subscribe(&body("automation", &signed)).await;
     let path = format!("{SUBSCRIPTIONS}/{}", strong["id"].as_str().unwrap());
     for change in [
-        json!({ "target": webhook }),
+        json!({ "target": { "type": "webhook", "url": "https://example.com/other" } }),
         json!({ "target": workflow }),
         json!({ "target": { "rotate_signing_secret": true } }),
         json!({ "filter": {} }),

@@ -792,7 +792,7 @@ x SELECT id FROM kept UNION ALL SELECT 3 ORDER BY {{number}}
 ! SELECT {{nested}}
 ! SELECT 1 IN ({{nested}})
 ! SELECT {{object}}
-! SELECT {{ quote }}
+= [["'; DROP VIEW kept; --"]] SELECT {{ quote }}
 ! SELECT {{quote.x}}
 ! SELECT {{}}
 ! SELECT {{QUOTE}}
