@@ -60,7 +60,8 @@ pub struct UpdateSubscription {
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
     /// New receiver, whole but for `signing_mode`, which stays where it is left out; the one of an answer can
-    /// be sent back. The signing secret stays as long as `signing_mode` is `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
+    /// be sent back. The signing secret stays as long as `signing_mode` is `signed`. A target of the two
+    /// `rotate_` fields alone leaves the rest as it is.
     #[serde(deserialize_with = "strict::given_json_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,

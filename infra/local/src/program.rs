@@ -54,8 +54,8 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     ended
 }
 
-/// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and a
-/// bus of its own.
+/// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and
+/// a bus of its own.
 const IGNORED: [&str; 20] = [
     "MILLRACE_JWKS",
     "MILLRACE_TOKEN_ISSUER",
@@ -79,7 +79,7 @@ const IGNORED: [&str; 20] = [
     "MILLRACE_PAGE_TOKEN_SECRET",
 ];
 
-/// Fails where a variable is set that would be ignored: whoever sets it relies on it.
+/// Fails if a variable is set that the runner would ignore: its user expects an effect.
 fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
     let mut set = IGNORED
         .into_iter()

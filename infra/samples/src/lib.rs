@@ -123,8 +123,8 @@ struct Decision {
     message: String,
 }
 
-/// Waits for the signal `Approve`, for a limited time; cleans up when cancelled. A `Note` stays in the history
-/// for people to read.
+/// Waits for the signal `Approve`, for a limited time; cleans up when cancelled. A `Note` stays in the
+/// history for people to read.
 async fn approval(context: Context, input: Approval) -> Result<Value, Failure> {
     let title = input.title.clone();
     context.expose(move || json!({ "title": title, "waits_for": "Approve" }));

@@ -1,8 +1,8 @@
 //! Reads the records of a log that are in no file.
 //!
 //! An account chooses how many and how large they are. So they are counted while they are read, and parsed
-//! and written to a file a piece at a time, on threads that may block, because the work of all accounts shares
-//! the others and the memory.
+//! and written to a file a piece at a time, on threads that may block, because the work of all accounts
+//! shares the others and the memory.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, Write as _};

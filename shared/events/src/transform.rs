@@ -24,8 +24,8 @@ const END_OF_NANOS: f64 = 1e20;
 /// Smallest number of seconds that is a time as a text, of the year 1973.
 const FIRST_TEXT: f64 = 1e8;
 
-/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`, `$.commits[0].id`
-/// or `metadata['order.id']`.
+/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`,
+/// `$.commits[0].id` or `metadata['order.id']`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {

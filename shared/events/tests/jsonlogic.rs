@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 /// Conditions as people write them; `holds` is what json-logic-js makes of each.
 const STRANGERS: &str = include_str!("../../../tests/data/strangers/conditions.jsonl");
-/// Number of generated rules.
 const RULES: usize = 20_000;
 /// Number of generated rules that must pass the check.
 const LEAST_COMPILED: usize = 15_000;

@@ -46,8 +46,8 @@ impl UtcTime {
         u64::try_from(self.as_millis().saturating_sub(earlier.as_millis())).unwrap_or(0)
     }
 
-    /// Parses a time of RFC 2822, or an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`; None for any other
-    /// text.
+    /// Parses a time of RFC 2822, or an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`; None for any
+    /// other text.
     pub fn from_rfc2822(text: &str) -> Option<Self> {
         let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
         Self::from_millis(zoned.timestamp().as_millisecond())

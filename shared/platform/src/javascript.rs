@@ -1,5 +1,5 @@
-//! Conversions between texts and numbers as JavaScript has them, for the languages of callers that are defined
-//! by it.
+//! Conversions between texts and numbers as JavaScript has them, for the languages of callers that are
+//! defined by it.
 
 /// Parses an array index as JavaScript writes it: no sign, no leading zero.
 pub fn index(name: &str) -> Option<usize> {

@@ -1,7 +1,8 @@
 //! Compares expressions with jq: a corpus of cases, and jq itself where `PEERS_NODE` names it.
 //!
 //! `right` holds all results of jq, and `fails` says that jq has an error. `here` is what an expression gives
-//! instead: other results, `"fails"`, or `"refused"` where it cannot be stored. docs/expressions.md lists these.
+//! instead: other results, `"fails"`, or `"refused"` where it cannot be stored. docs/expressions.md lists
+//! these.
 #![cfg(test)]
 
 use std::fs;

@@ -1,9 +1,9 @@
 //! Implements the languages of prompt templates: checks stored templates, and renders them with data.
 //!
-//! Each language has one parser, which reads a content in linear time to a limited depth: what it cannot parse,
-//! or what no data could render, is refused when it is written. Rendering counts its work on the data against
-//! [`limits`]. Both run in the caller's thread. A JSON Schema that may be expensive to check is checked in a
-//! child process, because its crate has no such limits.
+//! Each language has one parser, which reads a content in linear time to a limited depth: what it cannot
+//! parse, or what no data could render, is refused when it is written. Rendering counts its work on the data
+//! against [`limits`]. Both run in the caller's thread. A JSON Schema that may be expensive to check is
+//! checked in a child process, because its crate has no such limits.
 
 mod cache;
 mod check;

@@ -65,8 +65,8 @@ const EXPENSIVE: [&str; 10] = [
     "unevaluatedProperties",
     "uniqueItems",
 ];
-/// Maximum number of parts of a schema, and of its parts times those of the data, up to which a check takes at
-/// most a few milliseconds.
+/// Maximum number of parts of a schema, and of its parts times those of the data, up to which a check takes
+/// at most a few milliseconds.
 const MAX_CHEAP_PARTS: usize = 1_000;
 const MAX_CHEAP_PRODUCT: usize = 50_000;
 const BYTES_PER_PART: usize = 64;

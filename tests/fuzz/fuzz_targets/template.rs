@@ -1,5 +1,6 @@
-//! Fuzzes templates: no content crashes a parser or a renderer, and what is refused when it is rendered for the
-//! content alone is refused when it is written. The input is a content; its first byte selects the language.
+//! Fuzzes templates: no content crashes a parser or a renderer, and what is refused when it is rendered for
+//! the content alone is refused when it is written. The input is a content; its first byte selects the
+//! language.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

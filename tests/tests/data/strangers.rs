@@ -1,8 +1,9 @@
-//! Tests values as strangers send them (`tests/data/strangers/values.jsonl`): each is kept exactly or refused.
+//! Tests values as strangers send them (`tests/data/strangers/values.jsonl`): each is kept exactly or
+//! refused.
 //!
-//! A case of the source `text` is the same text for every source: a field of CSV, a value of a JSON file and of
-//! a row in the request, a text whose column changes its type, and a parameter. All of them take it as the same
-//! value, or all of them refuse it.
+//! A case of the source `text` is the same text for every source: a field of CSV, a value of a JSON file and
+//! of a row in the request, a text whose column changes its type, and a parameter. All of them take it as the
+//! same value, or all of them refuse it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Sends each case of `tests/data/strangers/templates.jsonl`: what is refused when a template is written, what
-//! the service warns of, and what is rendered.
+//! Sends each case of `tests/data/strangers/templates.jsonl`: what is refused when a template is written,
+//! what the service warns of, and what is rendered.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

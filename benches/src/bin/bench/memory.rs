@@ -32,9 +32,9 @@ impl Watch {
         }
     }
 
-    /// Stops watching. Returns the highest total resident memory, in millions of bytes. Pages of files, such as
-    /// the library, which the processes share, count once: those of the process with most. Returns 0 where there
-    /// is no `/proc`.
+    /// Stops watching. Returns the highest total resident memory, in millions of bytes. Pages of files, such
+    /// as the library, which the processes share, count once: those of the process with most. Returns 0 where
+    /// there is no `/proc`.
     pub fn peak_megabytes(mut self) -> f64 {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -29,7 +29,8 @@ const PART: &str = "neighbours";
 /// Rounds of each side, and requests of each kind per round.
 const ROUNDS: usize = 6;
 const REQUESTS: usize = 25;
-/// Events sent before each attack by aggregations, each of so many bytes. The archiver has not written them yet.
+/// Events sent before each attack by aggregations, each of so many bytes. The archiver has not written them
+/// yet.
 const NEW_EVENTS: usize = 400;
 const EVENT_BYTES: usize = 90_000;
 const AGGREGATE: &str = "/audit-trail/aggregate";

@@ -46,8 +46,8 @@ pub fn versions_are_dense(records: &[(Key, Value)], findings: &mut Vec<String>) 
     }
 }
 
-/// Adds a notice for each interaction that uses a deleted or missing template. A deleted one is still sent, so
-/// that this is no broken invariant.
+/// Adds a notice for each interaction that uses a deleted or missing template. A deleted one is still sent,
+/// so that this is no broken invariant.
 pub fn interactions_use_present_ones(records: &[(Key, Value)], notices: &mut Vec<String>) {
     let (mut present, mut kept, mut uses) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for (key, record) in records {

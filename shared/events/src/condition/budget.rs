@@ -14,7 +14,6 @@ pub(super) type Result<T> = std::result::Result<T, Stop>;
 /// Why an evaluation ends without a result.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The steps are spent.
     Spent,
     /// The evaluation has no result.
     Failed(String),

@@ -3,8 +3,8 @@
 //! Conditions are code of callers. A condition is compiled when it is saved, and has the meaning that
 //! json-logic-js gives it; what can never work is refused then. Each evaluation counts its steps, and a
 //! condition that exceeds its budget has no result. Two things differ from json-logic-js: a value has no
-//! properties of JavaScript's prototypes (`constructor`), and `missing` fails where a name is an operation that
-//! stands in the event, and does not evaluate it. `log` writes nothing.
+//! properties of JavaScript's prototypes (`constructor`), and `missing` fails where a name is an operation
+//! that stands in the event, and does not evaluate it. `log` writes nothing.
 
 mod budget;
 mod evaluate;

@@ -17,8 +17,8 @@ pub(super) fn read(text: &str) -> Result<Value, Error> {
     value.or_else(|_| odd_value(text, MAX_DEPTH))
 }
 
-/// Reads what is JSON and that serde_json has no value for: numbers beyond a double, which JavaScript reads as
-/// infinite, and half of a pair of surrogates.
+/// Reads what is JSON and that serde_json has no value for: numbers beyond a double, which JavaScript reads
+/// as infinite, and half of a pair of surrogates.
 fn odd_value(text: &str, depth: usize) -> Result<Value, Error> {
     let depth = depth
         .checked_sub(1)

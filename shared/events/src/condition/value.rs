@@ -47,7 +47,6 @@ impl Value {
         Self::List(Arc::new(List { items, depth }))
     }
 
-    /// Makes a list.
     pub fn list(items: Vec<Self>, budget: &mut Budget) -> Result<Self> {
         budget.spend_items(items.len())?;
         match Self::whole_list(items) {

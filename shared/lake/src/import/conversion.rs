@@ -1,11 +1,13 @@
-//! Converts text to values of a column's type: in SQL, so that DuckDB converts a million rows at its own speed.
+//! Converts text to values of a column's type: in SQL, so that DuckDB converts a million rows at its own
+//! speed.
 //!
-//! This is the only reader of text, for every source: CSV, JSON, Parquet, changed types, and the parameters of
-//! queries. Its grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`, `NaN` in
-//! JSON) and lose data silently: they round digits after the point and fractions of integers (this module does
-//! so only if the caller gives a [`Rounding`]), make a number beyond the range infinite, and drop an offset,
-//! text after the day, and digits of a second beyond microseconds. So a text is cast only if it matches the
-//! grammar, and each loss is an error. The usual form of a type is tested first, because that is fast.
+//! This is the only reader of text, for every source: CSV, JSON, Parquet, changed types, and the parameters
+//! of queries. Its grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`,
+//! `NaN` in JSON) and lose data silently: they round digits after the point and fractions of integers (this
+//! module does so only if the caller gives a [`Rounding`]), make a number beyond the range infinite, and drop
+//! an offset, text after the day, and digits of a second beyond microseconds. So a text is cast only if it
+//! matches the grammar, and each loss is an error. The usual form of a type is tested first, because that is
+//! fast.
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -250,8 +252,8 @@ fn has_exponent(text: &str) -> String {
     format!("(contains({text}, 'e') OR contains({text}, 'E'))")
 }
 
-/// Readings of a number that is kept exactly: the usual form, digits to be rounded, and all other forms, which
-/// are written out because DuckDB refuses or rounds some of them.
+/// Readings of a number that is kept exactly: the usual form, digits to be rounded, and all other forms,
+/// which are written out because DuckDB refuses or rounds some of them.
 fn exact_number(usual: Reading, scale: u8, rounding: Option<Rounding>, text: &str) -> Vec<Reading> {
     let part = |group| part(text, NUMBER, group);
     let digits = format!("{} || {}", part(2), part(3));
@@ -303,8 +305,8 @@ fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
 }
 
 /// Reading of a floating point number. A number that is too large, and an integer that is not exact, are
-/// lossy. A number with a point or an exponent is no integer: programs write the nearest floating point number
-/// like that, as in `15000000000.0`.
+/// lossy. A number with a point or an exponent is no integer: programs write the nearest floating point
+/// number like that, as in `15000000000.0`.
 fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> Reading {
     let has_exponent = has_exponent(text);
     let integer = format!("TRY_CAST({text} AS HUGEINT)");

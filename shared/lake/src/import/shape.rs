@@ -25,8 +25,8 @@ pub(crate) struct Shape {
     pub(crate) is_open: bool,
     /// Records that are empty lines, in order; the header row is record 0.
     pub(crate) blank: Vec<u64>,
-    /// The first records with more fields than the header row. DuckDB drops a surplus field that is empty, and
-    /// so takes a row whose values are shifted.
+    /// The first records with more fields than the header row. DuckDB drops a surplus field that is empty,
+    /// and so takes a row whose values are shifted.
     pub(crate) surplus: Vec<Surplus>,
 }
 

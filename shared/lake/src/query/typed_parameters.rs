@@ -1,7 +1,7 @@
 //! Reads texts of parameters by the grammar of the type that they are compared with.
 //!
-//! DuckDB casts a text to that type in its own way: it drops an offset, and text after a date. The plan of the
-//! statement tells which type that is: there, the text is a marked constant within a cast.
+//! DuckDB casts a text to that type in its own way: it drops an offset, and text after a date. The plan of
+//! the statement tells which type that is: there, the text is a marked constant within a cast.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ struct Target {
     has_zone: bool,
 }
 
-/// Replaces each text that DuckDB would take for another value; fails with 422 for one that is no value of its
-/// type.
+/// Replaces each text that DuckDB would take for another value; fails with 422 for one that is no value of
+/// its type.
 pub(crate) fn read(connection: &Connection, rewritten: &mut Rewritten) -> Result<()> {
     read_those(connection, rewritten, is_ambiguous)
 }
@@ -80,8 +80,8 @@ fn read_those(
     Ok(())
 }
 
-/// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if the text
-/// is no value of the type.
+/// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if the
+/// text is no value of the type.
 fn meaning(connection: &Connection, name: &str, text: &str, target: Target) -> Result<Option<String>> {
     let Target {
         column_type,
@@ -115,8 +115,8 @@ fn meaning(connection: &Connection, name: &str, text: &str, target: Target) -> R
     Ok((!is_own).then(|| value + zone))
 }
 
-/// Returns the types that texts are cast to, by the index of their parameter. Of a statement without a plan there
-/// are none: DuckDB says why when it runs.
+/// Returns the types that texts are cast to, by the index of their parameter. Of a statement without a plan
+/// there are none: DuckDB says why when it runs.
 fn targets(
     connection: &Connection,
     rewritten: &Rewritten,
@@ -243,8 +243,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether DuckDB may cast a text to a value that the grammar of a type does not give it. A plan costs a
-/// millisecond or more, so the usual forms, which mean the same to both, are not ambiguous.
+/// Returns whether DuckDB may cast a text to a value that the grammar of a type does not give it. A plan
+/// costs a millisecond or more, so the usual forms, which mean the same to both, are not ambiguous.
 fn is_ambiguous(text: &str) -> bool {
     let trimmed = text.trim();
     let unsigned = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);

@@ -9,8 +9,8 @@ pub(super) fn parsed(json: &str) -> Result<Val, String> {
     read::parse_single(json.as_bytes()).map_err(|error| format!("its data is not JSON: {error}"))
 }
 
-/// Writes a result. As in jq, NaN becomes null, and an infinite number the largest finite one; a number of the
-/// data that is beyond the range of a double is an error, because no reader of JSON keeps it.
+/// Writes a result. As in jq, NaN becomes null, and an infinite number the largest finite one; a number of
+/// the data that is beyond the range of a double is an error, because no reader of JSON keeps it.
 pub(super) fn written(value: &Val) -> Result<String, String> {
     let mut out = String::new();
     Writer { is_checked: true }.write(value, 0, &mut out)?;

@@ -94,8 +94,8 @@ thread_local! {
     static DEFINED: Vec<Defined> = parsed().into_iter().map(Defined::new).collect();
 }
 
-/// Returns the functions that a term needs, in an order in which each finds those that it calls. To compile all
-/// of them would take longer than most evaluations.
+/// Returns the functions that a term needs, in an order in which each finds those that it calls. To compile
+/// all of them would take longer than most evaluations.
 pub(super) fn definitions(term: &Term<&str>) -> Vec<Def<&'static str>> {
     let mut needed = Vec::new();
     calls(term, &mut needed);

@@ -166,7 +166,8 @@ pub(super) fn pieces(value: &Value, pattern: &Value, flags: &Value, is_global: b
     Ok(Value(found.into_iter().collect()))
 }
 
-/// Counts the characters before a byte. Matches come in order, so that each is counted from the one before it.
+/// Counts the characters before a byte. Matches come in order, so that each is counted from the one before
+/// it.
 struct Places<'a> {
     text: &'a str,
     byte: usize,

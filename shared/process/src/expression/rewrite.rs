@@ -1,7 +1,7 @@
 //! Rewrites parsed jq where the library evaluates it in another order, or with another result, than jq does.
 //!
-//! The library keeps the rest of the language. Names with `!` cannot be written by an author, so no definition
-//! of an expression replaces what a rewritten term calls.
+//! The library keeps the rest of the language. Names with `!` cannot be written by an author, so no
+//! definition of an expression replaces what a rewritten term calls.
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};

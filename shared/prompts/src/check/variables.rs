@@ -295,9 +295,7 @@ fn shortened(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Context of a block.
 enum Inner<'a> {
-    /// The one around it.
     Same,
     /// One of its own.
     Of(Known<'a>),

@@ -3,8 +3,8 @@
 //!
 //! No JavaScript runs. The supported expressions are a part of the language without loops and assignments:
 //! variables, properties, literals, template literals in expressions, operators, `a ? b : c`, and the
-//! functions of [`functions`], some of which take a function `x => …`. Each takes a limited number of steps. A
-//! variable is a field of the data.
+//! functions of [`functions`], some of which take a function `x => …`. Each takes a limited number of steps.
+//! A variable is a field of the data.
 
 mod arrays;
 mod calls;

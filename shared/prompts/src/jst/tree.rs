@@ -31,7 +31,6 @@ pub enum Kind {
     Number(f64),
     Text(String),
     Template(Template),
-    /// Field of the data.
     Variable(String),
     /// Parameter of a function: its place among the parameters of all functions around, and its name.
     Local(usize, String),
@@ -61,7 +60,6 @@ pub struct Element {
     pub is_spread: bool,
 }
 
-/// Arguments of a call.
 #[derive(Debug)]
 pub struct Arguments {
     /// The first one, where it is a function.

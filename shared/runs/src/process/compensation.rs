@@ -18,8 +18,8 @@ pub(super) struct Compensation {
 }
 
 impl Compensation {
-    /// Returns how long the handlers of a run may still take; None where the run is not cancelled, or no time is
-    /// left.
+    /// Returns how long the handlers of a run may still take; None where the run is not cancelled, or no time
+    /// is left.
     pub fn time_left(&self, run: &Context) -> Option<Duration> {
         // Runs of an earlier version ended without their handlers.
         if !run.is_canceled() || !run.patched(CAUGHT) {

@@ -111,8 +111,8 @@ impl Request {
         Ok(())
     }
 
-    /// Sends the body in the form of its content type. Without one, a text is sent as text, and any other value
-    /// as JSON.
+    /// Sends the body in the form of its content type. Without one, a text is sent as text, and any other
+    /// value as JSON.
     pub fn set_body(&mut self, body: &Data) -> Result<(), CallError> {
         if let Some(kind) = self.headers.get(CONTENT_TYPE) {
             let kind = String::from_utf8_lossy(kind.as_bytes());

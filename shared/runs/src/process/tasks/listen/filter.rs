@@ -38,8 +38,8 @@ pub(super) async fn matches(
     })
 }
 
-/// Evaluates expressions about an event. None where one of them fails: an author cannot know the events of all
-/// senders, so such an event does not match, and the run goes on waiting.
+/// Evaluates expressions about an event. None where one of them fails: an author cannot know the events of
+/// all senders, so such an event does not match, and the run goes on waiting.
 async fn about_event(
     process: &Process,
     view: &View<'_>,
