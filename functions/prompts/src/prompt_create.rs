@@ -99,6 +99,7 @@ async fn handler(
         updated_at: call.now,
         message: body.message,
         published_version: Some(0),
+        revision: 0,
     };
     check_name("name", &prompt.name)?;
     check_description("description", prompt.description.as_deref())?;

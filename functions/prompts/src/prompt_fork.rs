@@ -72,6 +72,7 @@ async fn handler(
         updated_at: call.now,
         message: None,
         published_version: Some(0),
+        revision: 0,
         ..original
     };
     app.prompts.insert_fork(&tenant, &target, &fork).await?;

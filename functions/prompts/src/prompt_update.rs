@@ -135,7 +135,7 @@ async fn save(
         next.updated_at = app.platform.clock.now().max(next.updated_at);
         validate::check(&next)?;
         let warnings = checker.check(&next).await?;
-        if app.prompts.save(tenant, &next).await? == Written::Done {
+        if app.prompts.save(tenant, &mut next).await? == Written::Done {
             return Ok((next, warnings));
         }
         races.lost().await?;

@@ -36,7 +36,9 @@ impl World {
             .insert(&world.tenant, &prompt(1, "first {{name}}"))
             .await
             .unwrap();
-        let saved = prompts.save(&world.tenant, &prompt(2, "second {{name}}")).await;
+        let saved = prompts
+            .save(&world.tenant, &mut prompt(2, "second {{name}}"))
+            .await;
         assert_eq!(saved.unwrap(), Written::Done);
         world
     }
@@ -84,6 +86,7 @@ fn prompt(version: u64, content: &str) -> PromptRecord {
         updated_at: now,
         message: None,
         published_version: Some(0),
+        revision: 0,
     }
 }
 
@@ -179,12 +182,15 @@ async fn draft_is_not_used_while_a_version_is_published() {
     assert_eq!(world.texts("int-1").await, first);
     let head = prompts.get(&world.tenant, "p-1").await.unwrap();
     assert_eq!((head.version, head.status), (2, PromptStatus::Draft));
-    let third = PromptRecord {
+    let mut third = PromptRecord {
         version: 3,
         content: "third {{name}}".to_owned(),
         ..head
     };
-    assert_eq!(prompts.save(&world.tenant, &third).await.unwrap(), Written::Done);
+    assert_eq!(
+        prompts.save(&world.tenant, &mut third).await.unwrap(),
+        Written::Done
+    );
     assert_eq!(world.texts("int-1").await, first);
     // One version is published at a time.
     publish(Some(2)).await;

@@ -1,5 +1,5 @@
-//! Tests prompt templates: no update is lost or executed twice, version numbers have no gaps, and each fork
-//! is linked once.
+//! Tests prompt templates: no update is lost or executed twice, version numbers have no gaps, each fork is
+//! linked once, and at most one version is published.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,7 @@ fn prompt(id: &str) -> PromptRecord {
         updated_at: UtcTime::EPOCH,
         message: None,
         published_version: None,
+        revision: 0,
     }
 }
 
@@ -39,8 +40,9 @@ async fn update(prompts: &Prompts, id: &str, content: &str) {
     loop {
         let mut next = available(async || prompts.get(&tenant, id).await).await.unwrap();
         next.version += 1;
+        next.status = PromptStatus::Draft;
         next.content = content.to_owned();
-        match prompts.save(&tenant, &next).await {
+        match prompts.save(&tenant, &mut next).await {
             Ok(Written::Done) => return,
             Ok(Written::Refused { .. } | Written::Contended) => {}
             Err(error) => {
@@ -77,6 +79,16 @@ async fn story(seed: u64) {
                 if change % 5 == 0 {
                     fork(&prompts, "parent", &format!("fork-{caller}-{change}")).await;
                 }
+                if change % 3 == caller % 3 {
+                    // The first version, and versions that are the newest for a moment.
+                    let version = (change % 2 == 0).then_some(1);
+                    let publish = async || {
+                        prompts
+                            .publish(&tenant(), "parent", version, UtcTime::EPOCH)
+                            .await
+                    };
+                    available(publish).await.unwrap();
+                }
             }
         }
     });
@@ -90,6 +102,11 @@ async fn story(seed: u64) {
         versions.push(version);
     }
     assert_eq!(versions.first(), Some(&head), "seed {seed}");
+    let published = versions
+        .iter()
+        .filter(|version| version.status == PromptStatus::Published);
+    let published: Vec<_> = published.map(|version| Some(version.version)).collect();
+    assert_eq!(published, [head.published_version], "seed {seed}");
     versions.reverse();
     let numbers: Vec<_> = versions.iter().map(|version| version.version).collect();
     let expected: Vec<_> = (1..=CALLERS * CHANGES + 1).collect();

@@ -84,6 +84,24 @@ pub struct PromptRecord {
     /// release, where only the statuses of the versions say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_version: Option<u64>,
+    /// In the current version: number of changes of the template, which a publication is too. A change
+    /// requires the number that it read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub revision: u64,
+}
+
+impl PromptRecord {
+    /// Returns the condition that the template is as it was read.
+    fn is_unchanged(&self) -> Condition {
+        match self.revision {
+            0 => Condition::Lacks("revision"),
+            revision => Condition::NumberIs("revision", revision),
+        }
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -217,13 +235,16 @@ impl Prompts {
             )
     }
 
-    /// Makes `next` the current version if it directly follows the current one. Otherwise nothing changes,
-    /// the result names the reason, and the caller must read again.
-    pub async fn save(&self, tenant: &Tenant, next: &PromptRecord) -> Result<Written> {
-        let head = keys::prompt(tenant, &next.id);
+    /// Makes `next` the current version if it directly follows the one that it was made from, and the
+    /// template did not change since. Otherwise nothing changes, the result names the reason, and the caller
+    /// must read again.
+    pub async fn save(&self, tenant: &Tenant, next: &mut PromptRecord) -> Result<Written> {
+        let is_unchanged = next.is_unchanged();
+        next.revision += 1;
+        let next = &*next;
         self.table
             .transaction()
-            .put(&head, next, Condition::NumberIs("version", next.version - 1))?
+            .put(&keys::prompt(tenant, &next.id), next, is_unchanged)?
             .put(
                 &keys::prompt_version(tenant, &next.id, next.version),
                 next,

@@ -59,7 +59,7 @@ impl Prompts {
         let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
         loop {
             let mut head = self.get(tenant, id).await?;
-            let head_is_unchanged = Condition::NumberIs("version", head.version);
+            let is_unchanged = head.is_unchanged();
             let number = version.unwrap_or(head.version);
             let before = self.published(tenant, &head).await?;
             let mut published = match number == head.version {
@@ -85,10 +85,11 @@ impl Prompts {
                 transaction = transaction.put(&key, &published, Condition::Present)?;
             }
             head.published_version = Some(number);
+            head.revision += 1;
             published.published_version = Some(number);
             let newest = keys::prompt_version(tenant, id, head.version);
             let transaction = transaction
-                .put(&keys::prompt(tenant, id), &head, head_is_unchanged)?
+                .put(&keys::prompt(tenant, id), &head, is_unchanged)?
                 .put(&newest, &head, Condition::Present)?;
             if transaction.commit().await? == Written::Done {
                 return Ok(published);
