@@ -153,6 +153,8 @@ unit fuzz-api test-lambda: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
 unit fuzz-api test-lambda: export PEERS_NODE := $(PEERS_NODE)/node_modules
 # Tests that show pages to a browser say that they are skipped where there is none.
 unit check-console test-console bench: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+# Debian's is in a folder that only the administrator has on the path.
+unit: export NGINX ?= $(shell PATH="$$PATH:/usr/sbin" command -v nginx)
 unit: trim duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins

@@ -60,6 +60,7 @@ pub mod hostile;
 pub mod judged;
 pub mod lambda;
 pub mod model;
+pub mod nginx;
 mod operator;
 mod process;
 mod program;

@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::nginx::{self, Nginx};
 use tests::{Listener, Method, Request, Run, Runs};
 
 /// Opens a run's stream.
@@ -203,6 +204,28 @@ async fn a_stream_opens_at_once_and_sends_later_updates() {
     assert_eq!(event.id.as_deref(), Some("2"));
     let updates = runs.updates(&run, "").await;
     assert_eq!(event.data, updates[1]);
+}
+
+#[tokio::test]
+async fn a_stream_behind_nginx_sends_each_update_at_once() {
+    let Some(runs) = Runs::start_local().await else {
+        return;
+    };
+    let (address, folder) = (runs.service.address().to_owned(), runs.service.folder());
+    let Some(nginx) = Nginx::before(&address, folder) else {
+        return println!("{}", nginx::SKIPPED);
+    };
+    let run = waiting(&runs).await;
+    let direct = format!("{}{}", runs.service.base_url(), run.path("/stream"));
+    let url = direct.replace(&address, nginx.address());
+    let request = runs.service.request(Method::GET, &url).token(&runs.token);
+    let mut listener = request.listen().await;
+    assert!(listener.header("server").starts_with("nginx"));
+    assert_eq!(listener.frame().await.unwrap().comments.len(), 1);
+    for message in ["first", "second"] {
+        say(&runs, &run, message).await;
+        assert_eq!(listener.message().await, message);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,84 @@
+//! Runs nginx in front of a service, if the environment names one.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::environment::variable;
+
+/// Message of a test that skips because no nginx is configured.
+pub const SKIPPED: &str = "skipped: set NGINX to the program of an nginx";
+
+/// Starts with other ports, because another program may take a free port first.
+const STARTS: usize = 5;
+
+/// An nginx with the settings of its distribution, as a proxy. Stops when dropped.
+pub struct Nginx {
+    child: Child,
+    address: String,
+}
+
+impl Nginx {
+    /// Starts the program that `NGINX` names before the service at `upstream`, a host and port. None without
+    /// the variable.
+    ///
+    /// # Panics
+    ///
+    /// Panics when the program does not start.
+    pub fn before(upstream: &str, folder: &Path) -> Option<Self> {
+        let program = variable("NGINX")?;
+        let started = (0..STARTS).find_map(|_| Self::start(&program, upstream, folder));
+        Some(started.expect("nginx starts"))
+    }
+
+    /// Returns host and port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// None where nginx ends, as it does when its port is taken.
+    fn start(program: &str, upstream: &str, folder: &Path) -> Option<Self> {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = free.local_addr().expect("an address").to_string();
+        drop(free);
+        let folder = folder.join("nginx");
+        fs::create_dir_all(&folder).expect("a folder");
+        let at = folder.display();
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|name| format!("{name}_temp_path {at}/{name};"))
+            .concat();
+        let settings = format!(
+            "daemon off; master_process off; pid {at}/pid; error_log stderr; events {{}}
+             http {{
+                 access_log off; {temporary}
+                 server {{ listen {address}; location / {{ proxy_pass http://{upstream}; }} }}
+             }}"
+        );
+        let file = folder.join("nginx.conf");
+        fs::write(&file, settings).expect("the settings are written");
+        let mut child = Command::new(program)
+            .args(["-e", "stderr", "-p"])
+            .arg(&folder)
+            .arg("-c")
+            .arg(&file)
+            .spawn()
+            .expect("nginx starts");
+        while TcpStream::connect(&address).is_err() {
+            if child.try_wait().expect("a status").is_some() {
+                return None;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Some(Self { child, address })
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
