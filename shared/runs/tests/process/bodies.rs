@@ -81,6 +81,31 @@ fn answer_is_decoded_by_its_headers() {
 }
 
 #[test]
+fn call_asks_for_no_encoding_that_it_cannot_read() {
+    let service = Service::start();
+    let get = |headers: &str| format!("{{ method: get, endpoint: 'URL/gzip', headers: {headers} }}");
+    for (headers, asked) in [
+        ("{}", "gzip, deflate"),
+        ("{ Accept-Encoding: gzip;q=1.0 }", "gzip;q=1.0"),
+        ("{ accept-encoding: identity }", "identity"),
+    ] {
+        assert_eq!(
+            answered(&service, &get(headers), json!({})),
+            json!({ "zipped": true })
+        );
+        let got = service.got().pop().unwrap();
+        assert_eq!(got.headers["accept-encoding"], asked);
+    }
+    for headers in ["{ Accept-Encoding: 'gzip, br' }", "{ accept-encoding: '*' }"] {
+        let count = service.got().len();
+        let error = refused(&service, &get(headers), json!({}));
+        let kind = error["type"].as_str().unwrap();
+        assert!(kind.ends_with("/configuration"), "{error}");
+        assert_eq!(service.got().len(), count, "{headers} is not sent");
+    }
+}
+
+#[test]
 fn catch_sees_status_headers_and_body_of_a_refusal() {
     let service = Service::start();
     let caught = format!(

@@ -4,10 +4,13 @@ use std::io::Read as _;
 
 use encoding_rs::{Encoding, UTF_8};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use platform::outbound::Exchange;
+use platform::outbound::{Exchange, HeaderValue};
 use process::limits::MAX_OUTPUT_BYTES;
 
 use super::{CallError, ErrorKind};
+
+/// Encodings of answers that a call asks for.
+pub(super) const ENCODINGS: &str = "gzip, deflate";
 
 /// A content type in lower case, without its other parameters.
 pub(super) struct ContentType {
@@ -49,6 +52,15 @@ impl ContentType {
     }
 }
 
+/// Returns whether a header `accept-encoding` names only encodings that [`decompress`] reads.
+pub(super) fn can_read(encodings: &HeaderValue) -> bool {
+    let encodings = String::from_utf8_lossy(encodings.as_bytes()).to_ascii_lowercase();
+    encodings.split(',').all(|encoding| {
+        let name = encoding.split(';').next().unwrap_or_default().trim();
+        matches!(name, "" | "identity" | "gzip" | "x-gzip" | "deflate")
+    })
+}
+
 /// Undoes the compression of a body, within the limit of an answer.
 pub(super) fn decompress(answer: &mut Exchange) -> Result<(), CallError> {
     let encoding = answer.headers.get("content-encoding");
@@ -65,7 +77,7 @@ pub(super) fn decompress(answer: &mut Exchange) -> Result<(), CallError> {
         Some("deflate") => Box::new(ZlibDecoder::new(answer.body.as_slice())),
         Some(other) => {
             return Err(refused(format!(
-                "The answer is compressed with '{other}', which a call does not read; ask for 'accept-encoding: gzip'."
+                "The answer is compressed with '{other}', which the call did not ask for."
             )));
         }
     };

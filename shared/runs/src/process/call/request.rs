@@ -14,6 +14,7 @@ use super::{CallError, Ended, ErrorKind, Keyring, Part, answer, body, content};
 /// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 const CONTENT_TYPE: HeaderName = HeaderName::from_static("content-type");
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("accept-encoding");
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 pub(super) struct Request {
@@ -107,6 +108,12 @@ impl Request {
                 "The header '{name}' holds a character that no header takes."
             ))
         })?;
+        if header == ACCEPT_ENCODING && !content::can_read(&value) {
+            return Err(configuration(
+                "A call reads answers of the encodings gzip and deflate, and others are not to be asked for: remove the \
+                 header 'accept-encoding', which is sent anyway.",
+            ));
+        }
         self.headers.append(header, value);
         Ok(())
     }
@@ -137,11 +144,15 @@ impl Request {
     pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Exchange, Ended> {
         keyring.check_host(&self.url)?;
         let outbound = &keyring.services.outbound;
+        // Without it, a service may compress its answer in any way.
+        let mut headers = self.headers.clone();
+        let encodings = HeaderValue::from_static(content::ENCODINGS);
+        headers.entry(ACCEPT_ENCODING).or_insert(encodings);
         let sent = outbound
             .exchange(
                 self.method.clone(),
                 self.url.as_str(),
-                self.headers.clone(),
+                headers,
                 self.body.clone(),
                 MAX_OUTPUT_BYTES,
                 DEADLINE,
