@@ -6,11 +6,10 @@ use aide::transform::TransformOperation;
 use platform::auth::permission::ReadPrompts;
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::ContentType;
-use platform::{Error, Result};
+use platform::{Error, Result, low_priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::task::spawn_blocking;
 
 use crate::App;
 
@@ -55,9 +54,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
 async fn handler(call: Call<ReadPrompts>, Json(body): Json<RenderPrompt>) -> Result<Reply<RenderedPrompt>> {
     call.tenant()?;
     // Large data take up to 0.1 s of processor time.
-    let rendered = spawn_blocking(move || {
+    let rendered = low_priority::run(async move {
         prompts::render_unstored(body.content_type, &body.content, &Value::Object(body.data))
     });
-    let text = rendered.await.map_err(Error::internal)?.map_err(Error::invalid)?;
+    let text = rendered.await?.map_err(Error::invalid)?;
     Ok(Reply::ok(RenderedPrompt { text }))
 }

@@ -8,7 +8,7 @@ use events::filter::Filter;
 use events::matching::why_filter_excludes;
 use platform::auth::permission::ReadEvents;
 use platform::http::{Call, Json, Reply, strict};
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Result, Tenant, UtcTime, low_priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -116,8 +116,8 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
     let has_semantic = filter.semantic_condition.is_some();
     let warnings = filter.warnings();
     // A condition may compute for as long as its limit of steps allows.
-    let compared = tokio::task::spawn_blocking(move || why_filter_excludes(&filter, &envelope));
-    let reason = compared.await.map_err(Error::internal)??;
+    let compared = low_priority::run(async move { why_filter_excludes(&filter, &envelope) });
+    let reason = compared.await??;
     let matches = reason.is_none();
     Ok(Reply::ok(FilterVerdict {
         matches,

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt as _, try_join};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::Pin;
 use platform::records::logs::{LogFile, LogHead, LogId, LogKind};
-use platform::{Error, Result, UtcTime};
+use platform::{Error, Result, UtcTime, low_priority};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -103,16 +103,31 @@ impl LogStore {
         let first = logs
             .first()
             .ok_or_else(|| Error::internal("a snapshot of no log"))?;
-        let (account, kind) = (&first.account, first.kind);
-        if logs.iter().any(|log| log.account != *account || log.kind != kind) {
+        let (account, kind) = (first.account.clone(), first.kind);
+        if logs.iter().any(|log| log.account != account || log.kind != kind) {
             return Err(Error::internal("a snapshot of logs of several accounts or kinds"));
         }
-        let _permit = self.tail_permit(account).await?;
+        let permit = self.tail_permit(&account).await?;
+        let (store, logs) = (self.clone(), logs.to_vec());
+        let taken = low_priority::run(async move {
+            let _permit = permit;
+            store.take_snapshot(kind, &account, &logs, (from, to)).await
+        });
+        taken.await?
+    }
+
+    async fn take_snapshot(
+        &self,
+        kind: LogKind,
+        account: &str,
+        logs: &[LogId],
+        times: (UtcTime, UtcTime),
+    ) -> Result<Snapshot> {
         let bytes = TailBytes::default();
         let folder = self.temporary_folder(account)?;
         let views = logs.iter().enumerate().map(|(number, log)| {
             let path = folder.path().join(format!("{number}.ndjson"));
-            self.view(log, (from, to), &bytes, path).boxed()
+            self.view(log, times, &bytes, path).boxed()
         });
         let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
         let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
@@ -123,7 +138,7 @@ impl LogStore {
         Ok(Snapshot {
             source: source(kind, &files, tail.as_ref())?,
             store: self.clone(),
-            account: account.clone(),
+            account: account.to_owned(),
             files,
             tail,
         })
@@ -185,7 +200,7 @@ impl LogStore {
             let archived = archived.iter().flatten().filter_map(Value::as_str);
             let archived: HashSet<String> = archived.map(str::to_owned).collect();
             if !archived.is_empty() {
-                view.tail.leave_out(archived).await?;
+                view.tail.leave_out(&archived)?;
             }
         }
         Ok(())

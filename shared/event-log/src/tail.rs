@@ -1,8 +1,7 @@
 //! Reads the records of a log that are in no file.
 //!
 //! An account chooses how many and how large they are. So they are counted while they are read, and parsed
-//! and written to a file a piece at a time, on threads that may block, because the work of all accounts
-//! shares the others and the memory.
+//! and written to a file a piece at a time, at a low priority.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, Write as _};
@@ -17,9 +16,8 @@ use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
 use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
-use platform::{Error, Result, UtcTime};
+use platform::{Error, Result, UtcTime, low_priority};
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 
 use crate::row;
 
@@ -33,9 +31,6 @@ pub(crate) const MAX_TAIL_BYTES: u64 = 512 * 1_024 * 1_024;
 const PIECE: usize = 50;
 /// Number of pieces read at a time.
 const READS_AT_ONCE: usize = 4;
-/// Number of pieces that a process parses or writes at a time: more threads would take the processors from
-/// other requests.
-const BLOCKING_AT_ONCE: usize = 2;
 /// Number of large details read at a time, each of up to a few megabytes.
 const MAX_DETAILS: usize = 8;
 
@@ -52,7 +47,7 @@ enum Content {
 }
 
 /// A stored record of a tail.
-trait Tailed: Send + 'static {
+trait Tailed: Send {
     /// Returns the size of what a client chose.
     fn bytes(&self) -> u64;
 
@@ -100,24 +95,8 @@ impl Tailed for AuditEvent {
 /// Returns the row of an event with details in the bucket.
 async fn large_row(record: Box<EventRecord>, objects: &Objects) -> Result<(String, String)> {
     let details = payload::details(objects, &record).await?;
-    let row = blocking(move || {
-        let row = row::event_row(&record, &payload::restored(&record, details.as_deref())?)?;
-        Ok((record.id, row))
-    });
-    row.await
-}
-
-/// Does work that takes long on a thread that may block, after earlier work.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    static TURNS: Semaphore = Semaphore::const_new(BLOCKING_AT_ONCE);
-    let turn = TURNS.acquire().await.map_err(Error::internal)?;
-    let working = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        work()
-    });
-    working.await.map_err(Error::internal)?
+    let row = row::event_row(&record, &payload::restored(&record, details.as_deref())?)?;
+    Ok((record.id, row))
 }
 
 /// Counts the bytes of the tails of one snapshot.
@@ -170,27 +149,24 @@ pub(crate) struct TailFile {
 
 impl TailFile {
     /// Removes the rows with these ids.
-    pub(crate) async fn leave_out(&mut self, ids: HashSet<String>) -> Result<()> {
+    pub(crate) fn leave_out(&mut self, ids: &HashSet<String>) -> Result<()> {
         let before = std::mem::take(self);
-        let rewrite = move || {
-            let rows = std::fs::File::open(&before.path).map_err(Error::internal)?;
-            let rows = std::io::BufReader::new(rows).lines();
-            let path = before.path.with_extension("kept");
-            let mut kept = Rows::create(&path)?;
-            for (id, row) in before.ids.into_iter().zip(rows) {
-                if !ids.contains(&id) {
-                    kept.add(id, &row.map_err(Error::internal)?)?;
-                }
+        let lines = std::fs::File::open(&before.path).map_err(Error::internal)?;
+        let lines = std::io::BufReader::new(lines).lines();
+        let path = before.path.with_extension("rest");
+        let mut rest = Rows::create(&path)?;
+        for (id, line) in before.ids.into_iter().zip(lines) {
+            if !ids.contains(&id) {
+                rest.add(id, &line.map_err(Error::internal)?)?;
             }
-            std::fs::remove_file(&before.path).map_err(Error::internal)?;
-            kept.finish(path)
-        };
-        *self = blocking(rewrite).await?;
+        }
+        std::fs::remove_file(&before.path).map_err(Error::internal)?;
+        *self = rest.finish(path)?;
         Ok(())
     }
 }
 
-/// Writes rows, on a thread that may block.
+/// Writes rows.
 struct Rows {
     file: std::io::BufWriter<std::fs::File>,
     bytes: u64,
@@ -233,13 +209,17 @@ impl Rows {
     }
 }
 
-/// Reads the tail of a log of small records. Fails with 503 where it has too many.
-pub(crate) async fn bounded_tail<R: DeserializeOwned + Send>(
+/// Reads a small part `R` of each record of a tail. Fails with 503 where it has too many.
+pub(crate) async fn bounded_tail<R: DeserializeOwned + Send + 'static>(
     logs: &Logs,
     log: &LogId,
 ) -> Result<Vec<TailRecord<R>>> {
-    let keys = bounded_keys(logs, log).await?;
-    logs.tail_records(log, &keys).await
+    let (logs, log) = (logs.clone(), log.clone());
+    let read = low_priority::run(async move {
+        let keys = bounded_keys(&logs, &log).await?;
+        logs.tail_records(&log, &keys).await
+    });
+    read.await?
 }
 
 async fn bounded_keys(logs: &Logs, log: &LogId) -> Result<Vec<RecordKey>> {
@@ -296,61 +276,45 @@ async fn write<'a, R: Tailed>(
     let mut rows = Rows::create(path)?;
     while let Some(piece) = pieces.try_next().await? {
         bytes.add(piece.iter().map(|tail| tail.record.bytes()).sum())?;
-        let times = times.clone();
-        let written = blocking(move || {
-            let mut large = Vec::new();
-            for tail in piece {
-                let Some(row) = tail.record.row(&times)? else {
-                    continue;
-                };
-                match row.content {
-                    Content::Row(text) => rows.add(row.id, &text)?,
-                    Content::Large(record) => large.push(record),
-                }
+        let mut large: Vec<BoxFuture<'a, Result<(String, String)>>> = Vec::new();
+        for tail in piece {
+            let Some(row) = tail.record.row(&times)? else {
+                continue;
+            };
+            match row.content {
+                Content::Row(text) => rows.add(row.id, &text)?,
+                Content::Large(record) => large.push(large_row(record)),
             }
-            Ok((rows, large))
-        });
-        let large;
-        (rows, large) = written.await?;
-        let large: Vec<BoxFuture<'_, Result<(String, String)>>> = large.into_iter().map(&large_row).collect();
+        }
         let mut large = stream::iter(large).buffered(MAX_DETAILS);
         while let Some((id, row)) = large.try_next().await? {
             bytes.add(row.len() as u64)?;
-            let written = blocking(move || {
-                rows.add(id, &row)?;
-                Ok(rows)
-            });
-            rows = written.await?;
+            rows.add(id, &row)?;
         }
     }
-    let path = path.to_owned();
-    blocking(move || rows.finish(path)).await
+    rows.finish(path.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread::{self, ThreadId};
-
-    use parking_lot::Mutex;
-
     use super::*;
 
     const MIB: u64 = 1_024 * 1_024;
 
-    /// Names the thread that makes its row.
-    struct Sized {
+    /// Counts the rows that are made.
+    struct Sized<'a> {
         id: u32,
         bytes: u64,
-        threads: &'static Mutex<Vec<ThreadId>>,
+        parsed: &'a AtomicU64,
     }
 
-    impl Tailed for Sized {
+    impl Tailed for Sized<'_> {
         fn bytes(&self) -> u64 {
             self.bytes
         }
 
         fn row(self, _: &RangeInclusive<UtcTime>) -> Result<Option<TailRow>> {
-            self.threads.lock().push(thread::current().id());
+            self.parsed.fetch_add(1, Ordering::Relaxed);
             Ok(Some(TailRow {
                 id: self.id.to_string(),
                 content: Content::Row("{}".to_owned()),
@@ -358,15 +322,17 @@ mod tests {
         }
     }
 
-    /// Reads ten pieces of one record each. Returns the number of rows, of read pieces and of parsed records,
-    /// none of which the calling thread may parse.
-    async fn read(bytes: u64, log: &LogBytes<'_>) -> (Result<usize>, usize, usize) {
-        let threads: &'static Mutex<Vec<ThreadId>> = Box::leak(Box::default());
-        let reads = AtomicU64::new(0);
+    /// Reads ten pieces of one record each. Returns the number of rows, of read pieces and of parsed records.
+    async fn read(bytes: u64, log: &LogBytes<'_>) -> (Result<usize>, u64, u64) {
+        let (reads, parsed) = (AtomicU64::new(0), AtomicU64::new(0));
         let key: RecordKey = serde_json::from_str(r#"{"pk": "p", "sk": "s"}"#).unwrap();
         let pieces = stream::iter(0..10).map(|id| {
             reads.fetch_add(1, Ordering::Relaxed);
-            let record = Sized { id, bytes, threads };
+            let record = Sized {
+                id,
+                bytes,
+                parsed: &parsed,
+            };
             Ok(vec![TailRecord {
                 key: key.clone(),
                 record,
@@ -375,14 +341,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, times) = (folder.path().join("rows"), UtcTime::EPOCH..=UtcTime::EPOCH);
         let written = write(pieces, |_| std::future::pending().boxed(), times, log, &path).await;
-        let threads = threads.lock();
-        assert!(!threads.contains(&thread::current().id()));
-        let reads = usize::try_from(reads.into_inner()).unwrap();
-        (written.map(|rows| rows.ids.len()), reads, threads.len())
+        let rows = written.map(|rows| rows.ids.len());
+        (rows, reads.into_inner(), parsed.load(Ordering::Relaxed))
     }
 
-    #[tokio::test]
-    async fn rows_are_written_once_and_can_be_left_out() {
+    #[test]
+    fn rows_are_written_once_and_can_be_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows");
         let mut rows = Rows::create(&path).unwrap();
@@ -391,8 +355,7 @@ mod tests {
         }
         let mut tail = rows.finish(path).unwrap();
         assert_eq!(tail.ids, ["a", "b", "c"]);
-        tail.leave_out(HashSet::from(["b".to_owned(), "x".to_owned()]))
-            .await
+        tail.leave_out(&HashSet::from(["b".to_owned(), "x".to_owned()]))
             .unwrap();
         let text = std::fs::read_to_string(&tail.path).unwrap();
         assert_eq!(text, "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");

@@ -13,6 +13,7 @@ pub mod fair;
 pub mod http;
 pub mod ids;
 pub mod javascript;
+pub mod low_priority;
 pub mod metrics;
 pub mod objects;
 pub mod outbound;

@@ -7,20 +7,18 @@ use futures::stream::{self, StreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
 use platform::records::events::EventRecord;
-use platform::records::logs::{LogKind, RecordKey, TailRecord};
-use platform::{Error, ErrorKind, Result, UtcTime};
+use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
+use platform::{Error, ErrorKind, Result, UtcTime, low_priority};
 use tracing::error;
 
 use super::Pass;
 use crate::row;
-use crate::tail::blocking;
 
 /// Maximum number of records of a batch.
 const MAX_RECORDS: usize = 20_000;
 /// Maximum size of the rows of a batch, in bytes.
 const MAX_BYTES: usize = 64 * 1_024 * 1_024;
-/// Number of records read and parsed between two checks of the size: a few megabytes, so that the reads of
-/// others come in between.
+/// Number of records read and parsed between two checks of the size: a few megabytes.
 const PIECE: usize = 100;
 /// Number of large details read at a time.
 const DETAILS_AT_ONCE: usize = 16;
@@ -63,27 +61,22 @@ impl Batch {
             }
         }
     }
-}
 
-impl Pass<'_> {
-    /// Reads the oldest records of the tail.
-    pub(super) async fn read_tail(&self) -> Result<Batch> {
-        let logs = &self.archiver.logs;
-        let keys = logs.tail_keys(self.log, Some(MAX_RECORDS)).await?;
+    async fn read(logs: &Logs, objects: &Objects, log: &LogId) -> Result<Self> {
+        let keys = logs.tail_keys(log, Some(MAX_RECORDS)).await?;
         let mut batch = Batch {
             more: keys.len() >= MAX_RECORDS,
-            ..Batch::default()
+            ..Self::default()
         };
         for piece in keys.chunks(PIECE) {
             if batch.bytes >= MAX_BYTES {
                 batch.more = true;
                 break;
             }
-            match self.log.kind {
-                LogKind::Events => self.add_events(&mut batch, piece).await?,
+            match log.kind {
+                LogKind::Events => batch.add_events(logs, objects, log, piece).await?,
                 LogKind::Audit => {
-                    for TailRecord { key, record } in logs.tail_records::<AuditEvent>(self.log, piece).await?
-                    {
+                    for TailRecord { key, record } in logs.tail_records::<AuditEvent>(log, piece).await? {
                         batch.add(record.timestamp, audit_record(&key, &record), &key);
                     }
                 }
@@ -92,13 +85,14 @@ impl Pass<'_> {
         Ok(batch)
     }
 
-    async fn add_events(&self, batch: &mut Batch, keys: &[RecordKey]) -> Result<()> {
-        let found = self
-            .archiver
-            .logs
-            .tail_records::<EventRecord>(self.log, keys)
-            .await?;
-        let objects = &self.archiver.objects;
+    async fn add_events(
+        &mut self,
+        logs: &Logs,
+        objects: &Objects,
+        log: &LogId,
+        keys: &[RecordKey],
+    ) -> Result<()> {
+        let found = logs.tail_records::<EventRecord>(log, keys).await?;
         let mut read = stream::iter(found)
             .map(|TailRecord { key, record }| async move {
                 let came_at = record.received_at;
@@ -108,22 +102,31 @@ impl Pass<'_> {
             .buffered(DETAILS_AT_ONCE);
         while let Some((key, came_at, pending)) = read.next().await {
             // The rest stays in the tail for the next round.
-            if batch.bytes >= MAX_BYTES {
-                batch.more = true;
+            if self.bytes >= MAX_BYTES {
+                self.more = true;
                 break;
             }
             match pending {
                 Err(cause) if cause.kind() == ErrorKind::Unavailable => return Err(cause),
-                pending => batch.add(came_at, pending, &key),
+                pending => self.add(came_at, pending, &key),
             }
         }
         Ok(())
     }
 }
 
+impl Pass<'_> {
+    /// Reads the oldest records of the tail.
+    pub(super) async fn read_tail(&self) -> Result<Batch> {
+        let (logs, objects) = (self.archiver.logs.clone(), self.archiver.objects.clone());
+        let log = self.log.clone();
+        low_priority::run(async move { Batch::read(&logs, &objects, &log).await }).await?
+    }
+}
+
 async fn event_record(objects: &Objects, key: RecordKey, record: EventRecord) -> Result<Pending> {
     let details = payload::details(objects, &record).await?;
-    blocking(move || event_row(key, &record, details.as_deref())).await
+    event_row(key, &record, details.as_deref())
 }
 
 fn event_row(key: RecordKey, record: &EventRecord, details: Option<&[u8]>) -> Result<Pending> {
@@ -153,7 +156,7 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
 
 /// Writes rows as NDJSON, the input of the log's files.
 pub(super) async fn write_rows(path: PathBuf, rows: Vec<String>) -> Result<()> {
-    blocking(move || write_lines(&path, &rows)).await
+    low_priority::run(async move { write_lines(&path, &rows) }).await?
 }
 
 fn write_lines(path: &Path, rows: &[String]) -> Result<()> {

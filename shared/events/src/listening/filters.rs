@@ -2,7 +2,7 @@
 //!
 //! A filter is text of a caller, and a project has up to a thousand. So an event has a number of steps for
 //! all of them, which counts compilations too: a listener that is not decided within them may fit, and its
-//! run decides. The work is done on threads for blocking work, and shared by account.
+//! run decides. The work has a low priority, and is shared by account.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,14 +11,13 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use platform::fair::{FairPermits, Permit};
 use platform::records::listeners::Listener;
-use platform::{Error, Result};
+use platform::{Error, Result, low_priority};
 use process::Data;
 use process::definition::{EventFilter, ExpectedAttribute, Template, pattern_text};
 use process::flow::event::{Attributes, matches};
 use process::pattern::{Pattern, Steps};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
-use tokio::task::spawn_blocking;
 
 use super::DATA;
 
@@ -83,12 +82,11 @@ impl ListenerFilters {
         event: Box<RawValue>,
     ) -> Result<Vec<Listener>> {
         let cache = Arc::clone(&self.cache);
-        let fitting = spawn_blocking(move || {
-            let fitting = fitting(&cache, listeners, event, &mut Steps::new(STEPS));
-            drop(permit);
-            fitting
+        let fitting = low_priority::run(async move {
+            let _permit = permit;
+            fitting(&cache, listeners, event, &mut Steps::new(STEPS))
         });
-        fitting.await.map_err(Error::internal)?
+        fitting.await?
     }
 }
 

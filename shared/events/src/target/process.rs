@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use platform::error::Fault;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::records::processes::{ProcessRef, Processes};
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, low_priority};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -104,11 +104,11 @@ impl ProcessTarget {
         let checked = text.clone();
         // A check takes up to some hundred milliseconds.
         let turn = CHECKS.wait(tenant.account()).await?;
-        let checked = tokio::task::spawn_blocking(move || {
+        let checked = low_priority::run(async move {
             let _turn = turn;
             process::check(&checked)
         });
-        let definition = checked.await.map_err(Error::internal)?.map_err(refused)?;
+        let definition = checked.await?.map_err(refused)?;
         if let Some(secret) = definition.secrets.first()
             && !processes.allows_inline_secrets(tenant).await?
         {

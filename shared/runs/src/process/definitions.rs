@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use platform::{Error, Tenant};
+use platform::{Tenant, low_priority};
 use process::Definition;
 use process::expression::Language;
 use serde::{Deserialize, Serialize};
@@ -95,9 +95,9 @@ async fn origin(
 ) -> Result<Option<Origin>, Failure> {
     let (own_digest, own_text) = (digest.to_owned(), text.to_owned());
     // A check takes up to some hundred milliseconds.
-    let compiled = tokio::task::spawn_blocking(move || compiled(&own_digest, &own_text));
+    let compiled = low_priority::run(async move { compiled(&own_digest, &own_text) });
     // The turn reports the faults of a definition.
-    let Ok(definition) = compiled.await.map_err(Error::internal)? else {
+    let Ok(definition) = compiled.await? else {
         return Ok(None);
     };
     let Some(origin) = Origin::inline(&definition) else {
