@@ -17,7 +17,7 @@ use crate::row;
 /// Maximum number of records of a batch.
 const MAX_RECORDS: usize = 20_000;
 /// Maximum size of the rows of a batch, in bytes.
-const MAX_BYTES: usize = 64 * 1_024 * 1_024;
+const MAX_BYTES: usize = 32 * 1_024 * 1_024;
 /// Number of records read and parsed between two checks of the size: a few megabytes.
 const PIECE: usize = 100;
 /// Number of large details read at a time.
