@@ -5,14 +5,15 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::{Call, Path, Query, Reply, strict};
+use platform::http::openapi::pages;
+use platform::http::{Call, PageQuery, Path, Query, Reply, strict};
 use platform::records::dashboards::DashboardStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_model::{Dashboard, MAX_LISTED, check_size, list_too_large, window};
-use crate::model::StorePath;
+use crate::dashboard_model::{Dashboard, MAX_LISTED};
+use crate::model::{StorePath, limited};
 
 /// Which dashboards to answer.
 #[derive(Deserialize, JsonSchema)]
@@ -20,7 +21,7 @@ pub struct DashboardListQuery {
     /// Status of the dashboards. Default: `active`.
     #[serde(default, deserialize_with = "strict::optional_name")]
     pub status: Option<DashboardStatus>,
-    /// Most dashboards to answer. Default: 1,000.
+    /// Most dashboards to answer where no page is asked for. Default: 1,000.
     #[schemars(range(min = 1, max = MAX_LISTED))]
     pub limit: Option<usize>,
     /// Number of dashboards to skip. Default: 0.
@@ -37,13 +38,14 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("dashboards")
         .summary("List dashboards")
         .description(
-            "Answers the dashboards of a data store with one status, newest first, with their whole content: at most 1,000, and 6 MB. \
-             Ask for parts of a longer list with `limit` and `offset`; a dashboard that is created meanwhile moves the others.",
+            "Answers the dashboards of a data store with one status, newest first, with their whole content: at most 1,000, and \
+             6.2 MB. Ask for a longer list page by page, with `page_size` and `next_page_token`; or for parts of it, with `limit` and \
+             `offset`, where a dashboard that is created meanwhile moves the others.",
         )
         .response_with::<200, axum::Json<Vec<Dashboard>>, _>(|response| {
             response.description("The dashboards, newest first.")
         })
-        .with(list_too_large)
+        .with(pages)
 }
 
 async fn handler(
@@ -51,13 +53,28 @@ async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Query(query): Query<DashboardListQuery>,
+    Query(pages): Query<PageQuery>,
 ) -> Result<Reply<Vec<Dashboard>>> {
     let tenant = call.tenant()?;
-    let window = window(query.limit, query.offset)?;
+    let pages = pages.without_window(query.limit.is_some() || query.offset.is_some())?;
+    let mut page = pages.page_or(Some(limited(query.limit, MAX_LISTED, MAX_LISTED)?))?;
     let store = app.stores.records().get(&tenant, &path.store_id).await?;
     let status = query.status.unwrap_or_default();
-    let found = app.dashboards.list(&tenant, &store.id, status, window).await?;
-    let list: Vec<_> = found.into_iter().map(Dashboard::new).collect();
-    check_size(&list)?;
-    Ok(Reply::ok(list))
+    let mut skipped = 0;
+    let mut rows = app
+        .dashboards
+        .rows(&tenant, &store.id, page.after(), page.read_at_once());
+    while let Some(dashboard) = rows.next().await? {
+        if dashboard.status != status {
+            continue;
+        }
+        if skipped < query.offset.unwrap_or(0) {
+            skipped += 1;
+            continue;
+        }
+        if !page.take(&dashboard.id.clone(), Dashboard::new(dashboard))? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

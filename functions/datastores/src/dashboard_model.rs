@@ -1,18 +1,13 @@
 //! Defines the API shapes of dashboards and of their versions.
 
-use aide::transform::TransformOperation;
-use platform::http::openapi::problem;
-use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
-use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord, Window};
-use platform::{Error, ErrorKind, Result, UtcTime};
+use platform::UtcTime;
+use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Maximum number of items of a list, and the default limit.
+/// Maximum number of items of a list without pages, and the default limit.
 pub const MAX_LISTED: usize = 1_000;
-/// Maximum number of bytes of a list's JSON body.
-const MAX_LIST_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
 /// The path of a dashboard.
 #[derive(Deserialize, JsonSchema)]
@@ -131,37 +126,4 @@ impl DashboardVersion {
 /// Returns the `ETag` of a dashboard, without its quotes.
 pub fn etag(record: &DashboardRecord) -> String {
     record.changes.to_string()
-}
-
-/// Returns the requested part of a list: 1 to 1,000 items.
-pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
-    let limit = limit.unwrap_or(MAX_LISTED);
-    if !(1..=MAX_LISTED).contains(&limit) {
-        return Err(Error::invalid(format!(
-            "The query parameter 'limit' must be from 1 to {MAX_LISTED}."
-        )));
-    }
-    let offset = offset.unwrap_or(0);
-    Ok(Window { offset, limit })
-}
-
-/// Documents the 422 of an operation that returns such a list.
-pub fn list_too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    operation.with(problem(
-        ErrorKind::Unprocessable,
-        "The list is larger than 6 MB; ask for parts of it.",
-        LIST_TOO_LARGE,
-    ))
-}
-
-const LIST_TOO_LARGE: &str =
-    "The list is larger than the 6 MB that can be sent; ask for parts of it with 'limit' and 'offset'.";
-
-/// Refuses with 422 a list that is too large for a response.
-pub fn check_size<T: Serialize>(list: &[T]) -> Result<()> {
-    let text = serde_json::to_vec(list).map_err(Error::internal)?;
-    if sent_bytes(&text) > MAX_LIST_BYTES {
-        return Err(Error::unprocessable(LIST_TOO_LARGE));
-    }
-    Ok(())
 }

@@ -4,10 +4,10 @@ use lake::manifest::{ManifestColumn, Relationship, TableVersion};
 use lake::schema::SemanticType;
 use lake::store::{Author, Loaded};
 use lake::types::ColumnType;
-use platform::UtcTime;
 use platform::auth::Principal;
 use platform::http::text::{MAX_NAME_LENGTH, MAX_TEXT_LENGTH};
 use platform::records::stores::{StoreRecord, StoreStatus};
+use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -48,6 +48,17 @@ pub struct CreateSnapshot {
     /// Reason for the snapshot, at most 2,000 characters. Default: a sentence with the snapshot's name.
     #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
+}
+
+/// Returns the maximum number of entries of a list without pages.
+pub fn limited(limit: Option<usize>, default: usize, max: usize) -> Result<usize> {
+    let limit = limit.unwrap_or(default);
+    match (1..=max).contains(&limit) {
+        true => Ok(limit),
+        false => Err(Error::invalid(format!(
+            "The query parameter 'limit' must be from 1 to {max}."
+        ))),
+    }
 }
 
 /// Returns the author of a change for the records of a store.

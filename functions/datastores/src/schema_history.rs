@@ -4,24 +4,25 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use futures::TryStreamExt as _;
 use lake::store::SchemaChange;
 use platform::auth::permission::ReadStores;
-use platform::http::{Call, Path, Query, Reply};
-use platform::{Error, Result, UtcTime};
+use platform::http::openapi::pages;
+use platform::http::{Call, PageQuery, Path, Query, Reply};
+use platform::{Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::App;
-use crate::model::StorePath;
+use crate::model::{StorePath, limited};
 
 const DEFAULT_LIMIT: usize = 50;
-/// Maximum number of entries; each entry reads two manifests.
 const MAX_LIMIT: usize = 500;
 
 /// Which part of the history.
 #[derive(Deserialize, JsonSchema)]
 pub struct HistoryQuery {
-    /// Most entries to answer. Default: 50.
+    /// Most entries to answer where no page is asked for. Default: 50.
     #[schemars(range(min = 1, max = MAX_LIMIT))]
     pub limit: Option<usize>,
 }
@@ -71,12 +72,14 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("List the changes of the schema of a data store")
         .description(
             "Answers the versions that changed the schema, newest first, with a sentence for each change. Versions that changed \
-             rows alone are not in it, and neither is the empty first version; `listStoreVersions` has all of them. There are no \
-             pages: at most the newest 500 can be read.",
+             rows alone are not in it, and neither is the empty first version; `listStoreVersions` has all of them. Ask for \
+             pages, with `page_size` and `next_page_token`, to read the whole history; without them the answer has the newest \
+             entries, up to `limit`.",
         )
         .response_with::<200, axum::Json<Vec<SchemaHistoryItem>>, _>(|response| {
             response.description("The versions that changed the schema, newest first.")
         })
+        .with(pages)
 }
 
 async fn handler(
@@ -84,18 +87,22 @@ async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Query(query): Query<HistoryQuery>,
+    Query(pages): Query<PageQuery>,
 ) -> Result<Reply<Vec<SchemaHistoryItem>>> {
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Error::invalid(format!(
-            "The query parameter 'limit' must be from 1 to {MAX_LIMIT}."
-        )));
-    }
+    let pages = pages.without_window(query.limit.is_some())?;
+    let limit = limited(query.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
+    let mut page = pages.page_or(Some(limit))?;
+    let tenant = call.tenant()?;
     let history = app
         .stores
-        .schema_history(&call.tenant()?, &path.store_id, limit)
+        .schema_history(&tenant, &path.store_id, page.after())
         .await?;
-    Ok(Reply::ok(
-        history.into_iter().map(SchemaHistoryItem::new).collect(),
-    ))
+    let mut history = std::pin::pin!(history);
+    while let Some(change) = history.try_next().await? {
+        let item = SchemaHistoryItem::new(change);
+        if !page.take(&item.id.clone(), item)? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

@@ -3,10 +3,10 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Query, Reply};
-use platform::{Error, Result};
 
 use crate::App;
 use crate::model::PromptListItem;
@@ -41,12 +41,7 @@ async fn handler(
 ) -> Result<Reply<Vec<PromptListItem>>> {
     let tenant = call.tenant()?;
     query.check()?;
-    if pages.is_given() && query.has_window() {
-        return Err(Error::invalid(
-            "The query parameters 'page_size' and 'next_page_token' do not go with 'limit' and 'offset'; use either pair.",
-        ));
-    }
-    let mut page = pages.page()?;
+    let mut page = pages.without_window(query.has_window())?.page()?;
     let mut uses = app.interactions.by_prompt(&tenant).await?;
     let mut search = query.start();
     // If few templates match, even a small page may have to read many.

@@ -3,10 +3,10 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply};
-use platform::{Error, Result};
 
 use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
@@ -36,7 +36,7 @@ async fn handler(
 ) -> Result<Reply<Vec<PromptVersionItem>>> {
     let tenant = call.tenant()?;
     let mut page = query.page()?;
-    let before = page.after().map(version_number).transpose()?;
+    let before = page.after_number()?;
     let mut versions = app
         .prompts
         .versions(&tenant, &path.pt_id, before, page.read_at_once());
@@ -50,12 +50,4 @@ async fn handler(
     }
     app.prompts.get(&tenant, &path.pt_id).await?;
     Ok(page.reply())
-}
-
-fn version_number(token: &str) -> Result<u64> {
-    token.parse().map_err(|_| {
-        Error::invalid(format!(
-            "The query parameter 'next_page_token' is '{token}', which is not a token of this list."
-        ))
-    })
 }

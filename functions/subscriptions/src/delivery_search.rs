@@ -69,8 +69,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Search deliveries")
         .description(
             "Finds deliveries by event, subscription, status and time, newest first: whether an event reached its receiver, and why \
-             not. It retries nothing. A page may hold fewer deliveries than `limit` and still have a `next_cursor`. A delivery shows \
-             in it a moment after it changed. Without `from`, the status `pending` finds deliveries that wait for their first attempt \
+             not. It retries nothing. A page that has a `next_cursor` holds `limit` deliveries, fewer where they exceed 6.1 MB or are \
+             not found within ten seconds. A delivery shows in it a moment after it changed. Without `from`, the status `pending` finds deliveries that wait for their first attempt \
              since at most a day.",
         )
         .response_with::<200, axum::Json<DeliveryList>, _>(|response| response.description("A page of deliveries, newest first."))
@@ -111,7 +111,13 @@ async fn handler(
     };
     let page = app
         .search
-        .page((&tenant, &viewer), &selection, limit, cursor.as_deref(), call.now)
+        .page(
+            (&tenant, &viewer),
+            &selection,
+            limit,
+            cursor.as_deref(),
+            &app.platform.clock,
+        )
         .await?;
     Ok(Reply::ok(DeliveryList {
         deliveries: page.deliveries,

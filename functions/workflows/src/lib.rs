@@ -17,13 +17,13 @@ use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use platform::Platform;
 use platform::config::ConfigError;
 use platform::deployment::Deployment;
 use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
 use platform::records::runs::Runs;
 use platform::telemetry::{self, Format};
+use platform::{Clock, Platform};
 use runs::process::{Evaluator, Expressions};
 use workflow::Registry;
 use workflow::engine::Engine;
@@ -44,13 +44,14 @@ impl Workflows {
             wiring.engine(registry)?,
             wiring.runs.clone(),
             PageTokens::from_deployment(deployment)?,
+            wiring.clock,
         ))
     }
 
-    pub fn new(engine: Engine, runs: Runs, tokens: PageTokens) -> Self {
+    pub fn new(engine: Engine, runs: Runs, tokens: PageTokens, clock: Clock) -> Self {
         Self {
             engine,
-            listings: RunListings::new(runs.clone(), tokens),
+            listings: RunListings::new(runs.clone(), tokens, clock),
             runs,
         }
     }

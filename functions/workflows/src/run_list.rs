@@ -69,7 +69,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Answers runs of the project, the newest first, page by page. Filters are combined with AND. A run appears here within \
              a second of its start or change; `getWorkflowRun` always answers its current state. Private runs are answered to \
              their starter alone, and to callers with the permission `workflow_superadmin`.\n\n\
-             Limits: 500 runs a page. A page can hold fewer runs than `page_size`, even none, while `has_more` is true.",
+             Limits: 500 runs a page. A page is full unless the listing ends. Ids of runs and documents, types, rules and all statuses \
+             but `COMPLETED` are found by an index; a page looks for runs by other fields for ten seconds, and may then hold fewer \
+             runs than `page_size`, even none, while `has_more` is true.",
         )
         .response::<200, axum::Json<WorkflowRunPage>>()
 }

@@ -92,7 +92,7 @@ impl LocalRuns {
         let wired = engine.get_or_init(|| wired).clone();
         let tokens = page_tokens(data)?;
         Ok(Self {
-            workflows: Workflows::new(wired.clone(), runs.clone(), tokens),
+            workflows: Workflows::new(wired.clone(), runs.clone(), tokens, clock.clone()),
             stream: stream_function::Stream::told(wired.clone(), runs, followers.clone()),
             remover: Arc::new(EventRemover::new(
                 events.clone(),

@@ -197,7 +197,7 @@ async fn find(
                 selection,
                 wanted,
                 cursor.as_deref(),
-                target.clock.now(),
+                &target.clock,
             )
             .await?;
         found.extend(page.deliveries);

@@ -15,6 +15,7 @@ use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{self, RunListings, RunPage, RunSelection};
 use workflow::state::About;
+use workflow::summary::RunSummary;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
@@ -60,6 +61,11 @@ pub enum RunCommand {
         #[arg(long)]
         deliveries: bool,
     },
+    /// Adds runs of all projects that an older version stored to the index by subscription.
+    ///
+    /// Without this, a listing by subscription omits those that have ended. Reads the whole table; an
+    /// interrupted one can be repeated.
+    Index,
     /// Shows a run with its history.
     Show {
         /// Id of the run, or a workflow id for its newest run.
@@ -128,10 +134,15 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             };
             list(target, runs, filter, limit, output).await
         }
+        RunCommand::Index => {
+            let placed = runs.place_by_rule(RunSummary::rule_of).await?;
+            let line = format!("Placed by subscription: {placed} run(s).");
+            output.print(&json!({ "runs": placed }), &line)
+        }
         RunCommand::Show { run } => {
             let state = match engine.get(&target.tenant, &run).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let newest = newest(target, &runs, &run).await?.ok_or(error)?;
+                    let newest = runs.find_current(&target.tenant, &run).await?.ok_or(error)?;
                     engine.get(&target.tenant, &newest).await?
                 }
                 found => found?,
@@ -143,16 +154,11 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
     }
 }
 
-/// Returns the newest run of a workflow id.
-async fn newest(target: &Target, runs: &Runs, workflow_id: &str) -> Result<Option<String>> {
-    let filter = format!("WorkflowId = '{}'", workflow_id.replace('\'', "''"));
-    let page = page(target, runs, filter, 1).await?;
-    Ok(page.runs.into_iter().next().map(|run| run.run_id))
-}
-
 async fn page(target: &Target, runs: &Runs, filter: String, limit: u16) -> Result<RunPage> {
     // Only one page is read and its page token is not used, so a fixed key is enough.
-    let listings = RunListings::new(runs.clone(), PageTokens::new(Secret::new(OPERATOR)));
+    let tokens = PageTokens::new(Secret::new(OPERATOR));
+    // A command has no time limit.
+    let listings = RunListings::new(runs.clone(), tokens, target.clock.clone()).looking_ms(u64::MAX);
     let viewer = Viewer::operator();
     let selection = RunSelection {
         filter,

@@ -3,15 +3,13 @@
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
-use platform::page_token::PageTokens;
+use platform::page_token::{LOOKING_MS, PageTokens};
 use platform::records::deliveries::{
     Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
 };
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 
-/// Maximum number of deliveries that one page reads.
-const MAX_READ: usize = 2_000;
 /// Number of deliveries read from an index at a time.
 const READ_AT_ONCE: usize = 200;
 /// Maximum length of an id of an event or a subscription, in bytes.
@@ -69,15 +67,16 @@ impl DeliverySearch {
         Self { deliveries, tokens }
     }
 
-    /// Returns a page of at most `limit` deliveries that the viewer may see. Where few match, a page may be
-    /// short and yet not the last. Fails with 400 for a cursor of another search.
+    /// Returns a page of at most `limit` deliveries that the viewer may see. A page that is not the last may be
+    /// short only where it is too large, or its deliveries take too long to find. Fails with 400 for a cursor
+    /// of another search.
     pub async fn page(
         &self,
         (tenant, viewer): (&Tenant, &Viewer),
         selection: &DeliverySelection,
         limit: usize,
         cursor: Option<&str>,
-        now: UtcTime,
+        clock: &Clock,
     ) -> Result<DeliveryPage> {
         let is_id = |id: &Option<String>| id.as_ref().is_none_or(|id| id.len() <= MAX_ID_BYTES);
         if !is_id(&selection.event_id) || !is_id(&selection.subscription_id) {
@@ -92,11 +91,12 @@ impl DeliverySearch {
             Some(cursor) => Some(self.tokens.read(&search, cursor).await?),
             None => None,
         };
+        let now = clock.now();
+        let ends = now.plus_ms(LOOKING_MS);
         let indexes = selection.indexes(now);
-        let (mut found, mut read, mut limit, mut bytes) = (Vec::new(), 0, limit, 0);
+        let (mut found, mut limit, mut bytes) = (Vec::new(), limit, 0);
         loop {
             let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
-            read += batch.len();
             let wanted = batch.iter().filter(|summary| selection.takes(summary));
             let mut reads = Vec::new();
             for summary in wanted {
@@ -118,7 +118,7 @@ impl DeliverySearch {
                 .last()
                 .map(|last| (last.created_at, last.id.clone()))
                 .or(place);
-            if found.len() > limit || !more || read >= MAX_READ {
+            if found.len() > limit || !more || clock.now() >= ends {
                 let is_over = !more && found.len() <= limit;
                 if found.len() > limit {
                     found.truncate(limit);

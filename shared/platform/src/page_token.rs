@@ -16,6 +16,9 @@ use crate::secrets::SecretSource;
 
 /// What the key of a token is derived for, so that another use of the same secret has another key.
 const PURPOSE: &[u8] = b"millrace page token, AES-256-GCM";
+/// Time for which a listing looks for the entries of a page, in milliseconds, where no index serves a filter.
+/// A request has 27 s.
+pub const LOOKING_MS: u64 = 10_000;
 /// A position is padded to a multiple of this, in bytes, so that the length of a token tells nothing either.
 const BLOCK_BYTES: usize = 128;
 

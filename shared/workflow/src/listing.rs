@@ -1,26 +1,25 @@
-//! Lists runs: chooses the index, and filters the rest.
+//! Lists runs: chooses the indexes, and filters what these have in common.
 //!
-//! A listing reads the most selective index and filters its entries. It reads a bounded number of runs, so a
-//! page may be short or empty without being the last one; its token continues where it ended.
+//! A page is full unless the listing ends. Only conditions that no index serves may need more reading than a
+//! request has time for; then the page is short, and its token continues where the reading ended.
+
+mod walk;
 
 use platform::auth::Viewer;
-use platform::page_token::PageTokens;
-use platform::records::runs::{COMPLETED, RunIndex, RunPosition, RunStanding, Runs};
-use platform::{Error, Result, Tenant, UtcTime, ids};
+use platform::page_token::{LOOKING_MS, PageTokens};
+use platform::records::runs::{COMPLETED, RunIndex, RunStanding, Runs};
+use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
-use crate::list_filter::Filter;
+use crate::list_filter::{Filter, Narrowed};
 use crate::status::RunStatus;
 use crate::summary::RunSummary;
+use walk::{Place, Walk, parse};
 
-/// Runs that one page reads at most.
-const MAX_READ: usize = 2_000;
-/// Smallest number of runs in one read.
-const LEAST_READ: usize = 52;
-/// Longest type or document id of a run, in bytes.
+/// Least number of runs whose state is read at a time.
+const LEAST_WANTED: usize = 51;
+/// Longest type, document id or subscription id of a run, in bytes.
 const MAX_VALUE: usize = 800;
-/// Largest number of runs in one read.
-const READ_AT_ONCE: usize = 500;
 
 /// Selection of runs. An empty or missing field selects all.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -60,11 +59,25 @@ pub struct RunPage {
 pub struct RunListings {
     runs: Runs,
     tokens: PageTokens,
+    clock: Clock,
+    looking_ms: u64,
 }
 
 impl RunListings {
-    pub fn new(runs: Runs, tokens: PageTokens) -> Self {
-        Self { runs, tokens }
+    pub fn new(runs: Runs, tokens: PageTokens, clock: Clock) -> Self {
+        Self {
+            runs,
+            tokens,
+            clock,
+            looking_ms: LOOKING_MS,
+        }
+    }
+
+    /// Sets for how long a page looks for runs.
+    #[must_use]
+    pub const fn looking_ms(mut self, millis: u64) -> Self {
+        self.looking_ms = millis;
+        self
     }
 
     /// Returns at most `page_size` runs. 400 for an invalid filter, or a token of another listing.
@@ -78,69 +91,57 @@ impl RunListings {
     ) -> Result<RunPage> {
         let filter = filter(&selection.filter)?;
         let listing = (tenant.account(), tenant.project(), viewer, selection);
-        let place: Option<(UtcTime, String)> = match token {
+        let place: Option<Place> = match token {
             Some(token) => Some(self.tokens.read(&listing, token).await?),
             None => None,
         };
+        let narrowed = filter.narrowed();
         let may_match = |run: &RunSummary| {
             viewer.sees(run.about.private_to())
                 && selection.takes(run)
                 && (filter.asks_for_standing() || filter.matches(&run.fields()))
         };
         let matches = |run: &RunSummary| selection.takes_status(run) && filter.matches(&run.fields());
-        if let Some(run_id) = selection.one_run(&filter) {
-            let found = match run_id.len() {
-                0..=MAX_VALUE => self.runs.find(tenant, &run_id).await?,
-                _ => None,
-            };
-            let mut summary = None;
-            if let Some(record) = found {
-                let mut run: RunSummary = read(&record.summary)?;
-                run.complete(&RunStanding {
-                    status: record.status,
-                    closed_at: record.closed_at,
-                })?;
-                summary = Some(run).filter(|run| may_match(run) && matches(run));
-            }
+        if let Some(run_id) = selection.one_run(&narrowed) {
+            let run = self.one(tenant, &run_id).await?;
             return Ok(RunPage {
-                runs: summary.into_iter().collect(),
+                runs: run
+                    .into_iter()
+                    .filter(|run| may_match(run) && matches(run))
+                    .collect(),
                 next_page_token: None,
             });
         }
-        let (indexes, from, until) = selection.plan(&filter);
-        if indexes.iter().any(|index| index.value().len() > MAX_VALUE) {
+        let (from, until) = selection.range(&narrowed);
+        let conditions = selection.conditions(narrowed);
+        let mut values = conditions.iter().flatten().map(RunIndex::value);
+        if values.any(|value| value.len() > MAX_VALUE) {
             // No run has such a value, and no index can store it.
             return Ok(RunPage {
                 runs: Vec::new(),
                 next_page_token: None,
             });
         }
-        let mut streams: Vec<_> = indexes
-            .into_iter()
-            .map(|index| Stream::new(index, place.clone(), until))
-            .collect();
-        let mut runs = Vec::new();
-        let mut last = None;
-        for _ in 0..MAX_READ {
-            let next = self
-                .next(tenant, &mut streams, &may_match, (from, page_size))
-                .await?;
-            let Some(Candidate { run, may_match }) = next else {
-                return Ok(RunPage {
-                    runs,
-                    next_page_token: None,
-                });
-            };
-            if may_match && matches(&run) {
-                if runs.len() == page_size {
-                    break;
-                }
-                last = Some((run.started_at, run.run_id.clone()));
-                runs.push(run);
-            } else if runs.len() < page_size {
-                last = Some((run.started_at, run.run_id));
+        let ends = self.clock.now().plus_ms(self.looking_ms);
+        let source = (&self.runs, tenant, &self.clock);
+        let mut walk = Walk::new(source, conditions, (from, until), place);
+        let mut runs: Vec<RunSummary> = Vec::new();
+        let last = loop {
+            let wanted = (page_size + 1 - runs.len()).max(LEAST_WANTED);
+            let batch = walk.batch(wanted, &may_match, ends).await?;
+            let current = self.current(tenant, batch.runs).await?;
+            runs.extend(current.into_iter().filter(|run| matches(run)));
+            if runs.len() > page_size {
+                runs.truncate(page_size);
+                break runs.last().map(|run| (run.started_at, run.run_id.clone()));
             }
-        }
+            if batch.is_last {
+                break None;
+            }
+            if self.clock.now() >= ends {
+                break walk.place;
+            }
+        };
         let next_page_token = match last {
             Some(place) => Some(self.tokens.issue(&listing, &place).await?),
             None => None,
@@ -151,119 +152,33 @@ impl RunListings {
         })
     }
 
-    /// Returns the newest run of all streams.
-    async fn next(
-        &self,
-        tenant: &Tenant,
-        streams: &mut [Stream],
-        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
-        (from, page_size): (UtcTime, usize),
-    ) -> Result<Option<Candidate>> {
-        for stream in streams.iter_mut() {
-            self.fill(tenant, stream, may_match, (from, page_size)).await?;
+    async fn one(&self, tenant: &Tenant, run_id: &str) -> Result<Option<RunSummary>> {
+        if run_id.len() > MAX_VALUE {
+            return Ok(None);
         }
-        let newest = streams
-            .iter_mut()
-            .filter(|stream| !stream.read.is_empty())
-            .max_by(|one, another| one.head().cmp(&another.head()));
-        Ok(newest.and_then(|stream| stream.read.pop()))
-    }
-
-    async fn fill(
-        &self,
-        tenant: &Tenant,
-        stream: &mut Stream,
-        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
-        (from, page_size): (UtcTime, usize),
-    ) -> Result<()> {
-        while stream.read.is_empty() && !stream.is_over {
-            // One more for the place where the page continues, which is known, and one to see whether more
-            // follow.
-            let most = (page_size + 2).clamp(LEAST_READ, READ_AT_ONCE);
-            let (page, more) = self
-                .runs
-                .list(tenant, &stream.index, from, &stream.position, most)
-                .await?;
-            stream.is_over = !more;
-            let mut read = page
-                .iter()
-                .map(|summary| read(summary))
-                .collect::<Result<Vec<RunSummary>>>()?;
-            if let Some(last) = read.last() {
-                let position = RunPosition::At(last.started_at, last.run_id.clone());
-                let before = std::mem::replace(&mut stream.position, position);
-                if let RunPosition::At(_, known) = &before {
-                    read.retain(|run| run.run_id != *known);
-                }
-            }
-            read.reverse();
-            stream.read = self.candidates(tenant, read, may_match).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads the current state of the runs that may match.
-    async fn candidates(
-        &self,
-        tenant: &Tenant,
-        read: Vec<RunSummary>,
-        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
-    ) -> Result<Vec<Candidate>> {
-        let of_run = |run| Candidate {
-            may_match: may_match(&run),
-            run,
+        let Some(record) = self.runs.find(tenant, run_id).await? else {
+            return Ok(None);
         };
-        let mut candidates: Vec<_> = read.into_iter().map(of_run).collect();
-        let wanted: Vec<&str> = candidates
-            .iter()
-            .filter(|candidate| candidate.may_match)
-            .map(|candidate| candidate.run.run_id.as_str())
-            .collect();
-        let standings = self.runs.standings(tenant, &wanted).await?;
-        let wanted = candidates.iter_mut().filter(|candidate| candidate.may_match);
-        for (candidate, standing) in wanted.zip(standings) {
-            match standing {
-                Some(standing) => candidate.run.complete(&standing)?,
-                None => candidate.may_match = false,
+        let mut run = parse(&record.summary)?;
+        run.complete(&RunStanding {
+            status: record.status,
+            closed_at: record.closed_at,
+        })?;
+        Ok(Some(run))
+    }
+
+    /// Reads the current state of runs; leaves out those that no longer exist.
+    async fn current(&self, tenant: &Tenant, runs: Vec<RunSummary>) -> Result<Vec<RunSummary>> {
+        let ids: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
+        let standings = self.runs.standings(tenant, &ids).await?;
+        let mut current = Vec::with_capacity(runs.len());
+        for (mut run, standing) in runs.into_iter().zip(standings) {
+            if let Some(standing) = standing {
+                run.complete(&standing)?;
+                current.push(run);
             }
         }
-        Ok(candidates)
-    }
-}
-
-/// A run that an index returned.
-struct Candidate {
-    run: RunSummary,
-    /// If false, the current state was not read.
-    may_match: bool,
-}
-
-/// One index, read from the newest run.
-struct Stream {
-    index: RunIndex,
-    position: RunPosition,
-    /// Runs that were read and not returned, oldest first.
-    read: Vec<Candidate>,
-    is_over: bool,
-}
-
-impl Stream {
-    fn new(index: RunIndex, place: Option<(UtcTime, String)>, until: UtcTime) -> Self {
-        let position = match place {
-            Some((time, run)) => RunPosition::At(time, run),
-            None => RunPosition::Until(until),
-        };
-        Self {
-            index,
-            position,
-            read: Vec::new(),
-            is_over: false,
-        }
-    }
-
-    fn head(&self) -> Option<(UtcTime, &str)> {
-        let last = self.read.last().map(|candidate| &candidate.run);
-        last.map(|run| (run.started_at, run.run_id.as_str()))
+        Ok(current)
     }
 }
 
@@ -299,45 +214,56 @@ impl RunSelection {
     }
 
     /// Returns the run id, if the selection names one run.
-    fn one_run(&self, filter: &Filter) -> Option<String> {
+    fn one_run(&self, narrowed: &Narrowed) -> Option<String> {
         let searched = self.search_term.as_ref().and_then(|term| ids::read(term));
-        filter.narrowed().run_id.or(searched)
+        narrowed.run_id.clone().or(searched)
     }
 
-    /// Returns the indexes to read, and the range of start times.
-    fn plan(&self, filter: &Filter) -> (Vec<RunIndex>, UtcTime, UtcTime) {
-        let narrowed = filter.narrowed();
+    /// Returns the range of start times.
+    fn range(&self, narrowed: &Narrowed) -> (UtcTime, UtcTime) {
         let time = |millis: Option<i64>| millis.and_then(UtcTime::from_millis);
         let from = self.start.into_iter().chain(time(narrowed.start_from)).max();
         let until = self.end.into_iter().chain(time(narrowed.start_to)).min();
-        let document = self.document_id.clone().or(narrowed.document_id);
-        let statuses: Option<Vec<String>> = match (self.statuses.as_slice(), narrowed.status) {
-            ([], None) => None,
-            ([], Some(statuses)) => Some(statuses.into_iter().map(str::to_owned).collect()),
-            (statuses, _) => Some(statuses.iter().map(|status| status.as_str().to_owned()).collect()),
-        };
-        let workflow_type = self.workflow_type.clone().or(narrowed.workflow_type);
-        // The index by status excludes completed runs, because most runs complete.
-        let statuses = statuses.filter(|statuses| !statuses.iter().any(|status| status == COMPLETED));
-        let indexes = match (document, statuses, workflow_type) {
-            (Some(document), ..) => vec![RunIndex::Document(document)],
-            (None, Some(statuses), _) => {
-                let mut statuses = statuses;
-                statuses.sort_unstable();
-                statuses.dedup();
-                statuses.into_iter().map(RunIndex::Status).collect()
-            }
-            (None, None, Some(workflow_type)) => vec![RunIndex::Type(workflow_type)],
-            (None, None, None) => vec![RunIndex::All],
-        };
         (
-            indexes,
             from.unwrap_or(UtcTime::EPOCH),
             until.unwrap_or(UtcTime::EPOCH.plus_ms(u64::MAX)),
         )
     }
-}
 
-fn read(summary: &str) -> Result<RunSummary> {
-    serde_json::from_str(summary).map_err(Error::internal)
+    /// Returns the indexes of each condition that has some. The index by status excludes completed runs, so a
+    /// condition that takes them has none.
+    fn conditions(&self, narrowed: Narrowed) -> Vec<Vec<RunIndex>> {
+        let one =
+            |value: Option<String>, index: fn(String) -> RunIndex| value.map(|value| vec![index(value)]);
+        let mut statuses: Option<Vec<&str>> = narrowed.status;
+        if !self.statuses.is_empty() {
+            let wanted = self.statuses.iter().map(|status| status.as_str());
+            let wanted = wanted.filter(|status| statuses.as_ref().is_none_or(|known| known.contains(status)));
+            statuses = Some(wanted.collect());
+        }
+        let of_statuses = statuses.filter(|statuses| !statuses.contains(&COMPLETED));
+        let of_statuses = of_statuses.map(|mut statuses| {
+            statuses.sort_unstable();
+            statuses.dedup();
+            let statuses = statuses.into_iter().map(str::to_owned);
+            statuses.map(RunIndex::Status).collect()
+        });
+        let conditions = [
+            one(
+                self.document_id.clone().or(narrowed.document_id),
+                RunIndex::Document,
+            ),
+            one(self.rule_id.clone().or(narrowed.rule_id), RunIndex::Rule),
+            one(
+                self.workflow_type.clone().or(narrowed.workflow_type),
+                RunIndex::Type,
+            ),
+            of_statuses,
+        ];
+        let conditions: Vec<_> = conditions.into_iter().flatten().collect();
+        match conditions.is_empty() {
+            true => vec![vec![RunIndex::All]],
+            false => conditions,
+        }
+    }
 }

@@ -100,6 +100,7 @@ impl TableStore {
                 status: state.status.as_str().to_owned(),
                 workflow_type: state.workflow_type.clone(),
                 document_id: state.about.document_id.clone(),
+                rule_id: state.about.rule_id.clone(),
                 due_at,
                 removed_at: match removal {
                     Some(Removal::InSteps(at)) => Some(at),

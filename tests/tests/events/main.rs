@@ -15,6 +15,7 @@ mod https;
 mod ingest;
 mod matching;
 mod peers;
+mod run_listing;
 mod search;
 mod subscriptions;
 mod targets {

@@ -95,6 +95,30 @@ impl World {
         refused.expect_error(400, "invalid_request");
     }
 
+    /// Checks a list with a limit: it names the page that continues it, and goes with no page.
+    async fn check_limits(&self, path: &str, windows: &[&str]) {
+        let part = self.service.get(&self.token, &format!("{path}?limit=2")).await;
+        let part = part.expect_status(200);
+        let token = part.header("x-next-page-token").to_owned();
+        assert_ne!(token, "", "{path}");
+        let rest = format!("{path}?next_page_token={token}");
+        let rest = self.service.get(&self.token, &rest).await.expect_status(200);
+        let both = [part.body, rest.body];
+        let both: Vec<_> = both
+            .iter()
+            .flat_map(|part| part.as_array().unwrap().clone())
+            .collect();
+        assert_eq!(both, self.list(path).await);
+        for window in windows {
+            let refused = self
+                .service
+                .get(&self.token, &format!("{path}?page_size=2&{window}"))
+                .await;
+            let refused = refused.expect_error(400, "invalid_request");
+            assert!(refused.message().contains("'limit'"), "{}", refused.message());
+        }
+    }
+
     /// Checks a list that is too large for one answer.
     async fn check_large(&self, path: &str, ids: &[String]) {
         let refused = self.service.get(&self.token, path).await;
@@ -178,6 +202,79 @@ async fn of_stores() {
     let archived = world.service.delete(&world.token, &format!("/data/{}", ids[2]));
     archived.await.expect_status(200);
     world.check("/data").await;
+}
+
+#[tokio::test]
+async fn of_versions_of_stores_and_changes_of_schemas() {
+    let Some(world) = world().await else { return };
+    let id = world.make("/data", &json!({ "name": unique("store") })).await;
+    let path = format!("/data/{id}");
+    for name in ["a", "b", "c", "d", "e"] {
+        let table = json!({ "name": name, "columns": [{ "name": "id", "type": "INTEGER" }] });
+        let tables = json!({ "tables": [table] });
+        let created = world
+            .service
+            .post(&world.token, &format!("{path}/tables"), &tables)
+            .await;
+        created.expect_status(201);
+    }
+    world.check(&format!("{path}/schema/history")).await;
+    let id = world.make("/data", &json!({ "name": unique("store") })).await;
+    let versions = format!("/data/{id}/versions");
+    for name in ["a", "b", "c", "d"] {
+        world.make(&versions, &json!({ "name": name })).await;
+    }
+    world.check(&versions).await;
+    // One more snapshot than there were: the first version is none.
+    world.make(&versions, &json!({ "name": "e" })).await;
+    let snapshots = world.list(&format!("{versions}?snapshots_only=true")).await;
+    let pages = world.pages(&versions, "snapshots_only=true&page_size=2").await;
+    assert_eq!(pages, (snapshots, vec![2, 2, 1]));
+    world.check_limits(&versions, &["limit=2"]).await;
+    let history = format!("{path}/schema/history");
+    world.check_limits(&history, &["limit=2"]).await;
+}
+
+#[tokio::test]
+async fn of_dashboards_and_their_versions() {
+    let Some(world) = world().await else { return };
+    let id = world.make("/data", &json!({ "name": unique("store") })).await;
+    let path = format!("/data/{id}");
+    let table = json!({ "name": "t", "columns": [{ "name": "id", "type": "INTEGER" }] });
+    let tables = json!({ "tables": [table] });
+    let created = world
+        .service
+        .post(&world.token, &format!("{path}/tables"), &tables)
+        .await;
+    created.expect_status(201);
+    let dashboards = format!("{path}/dashboards");
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let chart = json!({ "mark": "bar", "encoding": { "x": { "field": "id", "type": "quantitative" } } });
+        let dashboard = json!({ "name": name, "query": "SELECT id FROM t", "spec": chart });
+        ids.push(world.make(&dashboards, &dashboard).await);
+    }
+    let archived = world
+        .service
+        .delete(&world.token, &format!("{dashboards}/{}", ids[2]));
+    archived.await.expect_status(200);
+    world.check(&dashboards).await;
+    world.check_limits(&dashboards, &["limit=2", "offset=1"]).await;
+    let dashboard = format!("{dashboards}/{}", ids[0]);
+    for name in ["b2", "c2", "d2", "e2"] {
+        let changed = world
+            .service
+            .put(&world.token, &dashboard, &json!({ "name": name }))
+            .await;
+        changed.expect_status(200);
+    }
+    let versions = format!("{dashboard}/versions");
+    world.check(&versions).await;
+    world.check_limits(&versions, &["limit=2", "offset=1"]).await;
+    let refused = world
+        .service
+        .get(&world.token, &format!("{versions}?next_page_token=x"));
+    refused.await.expect_error(400, "invalid_request");
 }
 
 #[tokio::test]

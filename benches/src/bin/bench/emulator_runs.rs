@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
+use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
+use platform::Tenant;
+use platform::records::listing_shards::ShardSchedule;
+use platform::records::runs::RunPlace;
+use platform::records::store::Item as RecordItem;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -15,9 +19,10 @@ const PROJECT: &str = "acme#demo";
 
 /// Statuses of the filled runs, in turn.
 pub const STATUSES: [&str; 4] = ["COMPLETED", "FAILED", "CANCELED", "TERMINATED"];
-/// Number of types of the filled runs, and of their documents.
+/// Number of types of the filled runs, of their documents, and of the subscriptions that started them.
 pub const TYPES: u64 = 10;
 pub const DOCUMENTS: u64 = 10;
+pub const RULES: u64 = 10;
 /// Seconds between the starts of two filled runs.
 pub const SECONDS_APART: i64 = 10;
 
@@ -97,53 +102,47 @@ impl Emulator {
     }
 }
 
-/// Returns the run with another id and start time.
-fn moved_run(sample: &Item, id: &str, began: &str) -> Item {
-    let mut item = sample.clone();
-    item.insert("pk".into(), text(format!("{PROJECT}#run#{id}")));
-    for index in 1..=4 {
-        let sk = format!("gsi{index}sk");
-        if item.contains_key(&sk) {
-            item.insert(sk, text(format!("{began}#{id}")));
-        }
-    }
-    item
-}
-
+/// Returns a copy of the sample with the key that the service gives to such a run.
 fn filled_run(sample: &Item, id: &str, number: u64) -> Result<Item> {
     let began = began(number)?;
     let status = STATUSES
         .get(number as usize % STATUSES.len())
         .copied()
         .unwrap_or_default();
-    let (workflow_type, document) = (
-        format!("Type{}", number % TYPES),
-        format!("document-{}", number % DOCUMENTS),
-    );
-    let mut item = moved_run(sample, id, &began);
+    let place = RunPlace {
+        run_id: id.to_owned(),
+        started_at: began.parse()?,
+        status: status.to_owned(),
+        workflow_type: format!("Type{}", number % TYPES),
+        document_id: Some(format!("document-{}", number % DOCUMENTS)),
+        rule_id: Some(format!("rule-{}", number % RULES)),
+        due_at: None,
+        removed_at: None,
+    };
+    let (account, project) = PROJECT.split_once('#').unwrap_or_default();
+    let key = place.key(&Tenant::new(account, project)?, &ShardSchedule::default());
+    let mut item = sample.clone();
+    item.retain(|name, _| !name.starts_with("gsi") && !name.starts_with("due_"));
+    for (name, value) in RecordItem::from_record(&key, &json!({}))?.into_attributes() {
+        item.insert(name, text(value.as_str().unwrap_or_default()));
+    }
     let summary = item.get("summary").and_then(|summary| summary.as_s().ok());
     let mut summary: Value = serde_json::from_str(summary.ok_or("a run without a summary")?)?;
-    for (field, value) in [
-        ("status", status),
-        ("started_at", &began),
-        ("closed_at", &began),
-        ("run_id", id),
-        ("workflow_id", id),
-        ("workflow_type", &workflow_type),
+    for (pointer, value) in [
+        ("/started_at", began.as_str()),
+        ("/run_id", id),
+        ("/workflow_id", id),
+        ("/workflow_type", &place.workflow_type),
     ] {
-        if let Some(place) = summary.get_mut(field) {
-            *place = json!(value);
-        }
+        let field = summary.pointer_mut(pointer);
+        *field.ok_or_else(|| format!("the summary of a run lacks {pointer}"))? = json!(value);
     }
-    if let Some(about) = summary.get_mut("about").and_then(Value::as_object_mut) {
-        about.insert("document_id".to_owned(), json!(document));
-    }
-    let by = |what: &str, value: &str| text(format!("{PROJECT}#runs#{what}#{value}"));
-    item.insert("summary".into(), AttributeValue::S(summary.to_string()));
+    let about = summary.get_mut("about").and_then(Value::as_object_mut);
+    let about = about.ok_or("the summary of a run lacks /about")?;
+    about.insert("document_id".to_owned(), json!(place.document_id));
+    about.insert("rule_id".to_owned(), json!(place.rule_id));
+    item.insert("summary".into(), text(summary.to_string()));
     item.insert("status".into(), text(status));
-    item.insert("gsi2pk".into(), by("status", status));
-    item.insert("gsi3pk".into(), by("type", &workflow_type));
-    item.insert("gsi4pk".into(), by("document", &document));
-    item.insert("gsi4sk".into(), text(format!("{began}#{id}")));
+    item.insert("closed_at".into(), text(&began));
     Ok(item)
 }

@@ -1,5 +1,6 @@
-//! Measures listing 50 workflow runs by status, type, document and time, among 1,000 runs and among 100,000,
-//! in an emulator of DynamoDB. The time must not depend on the number of runs.
+//! Measures finding one workflow run by its id, and listing 50 by status, type, document, subscription and
+//! time, among 1,000 runs and among a million, in an emulator of DynamoDB. The time must not depend on the
+//! number of runs.
 
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use tests::lambda::Emulators;
 
 use crate::emulator::Emulator;
 use crate::emulator_runs::began;
-use crate::report::{Comparison, Figure, Row};
+use crate::report::{Comparison, Figure, Report, Row};
 use crate::runner::{Runner, answer, json as json_of};
 use crate::runs::{ended, start};
 use crate::statistics::{median, percentile};
@@ -17,11 +18,17 @@ use crate::{Result, programs, say};
 
 const PART: &str = "listing";
 const FEW: u64 = 1_000;
-const MANY: u64 = 100_000;
+/// Number of runs, unless `BENCH_RUNS` gives another.
+const MANY: u64 = 1_000_000;
 const REQUESTS: usize = 101;
 const PAGE: u64 = 50;
 
-pub async fn measure() -> Result<Vec<Row>> {
+/// Measures each kind of listing; one that fails leaves the others.
+pub async fn measure(report: &mut Report) -> Result<()> {
+    let many = match programs::variable("BENCH_RUNS") {
+        Some(number) => number.parse()?,
+        None => MANY,
+    };
     let folder = tempdir()?;
     let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
     let variables = emulators.of_a_runner();
@@ -34,77 +41,132 @@ pub async fn measure() -> Result<Vec<Row>> {
         .run_sample(path.rsplit('/').next().unwrap_or_default())
         .await?;
     emulator.fill_runs(&sample, 0..FEW).await?;
-    let kinds = kinds()?;
-    let mut few = Vec::new();
+    let kinds = kinds(&runner).await?;
+    let mut among_few = Vec::new();
     for kind in &kinds {
-        few.push(kind.measure(&runner, &emulator).await?);
+        among_few.push(kind.measure(&runner, &emulator).await);
     }
-    say("filling 100,000 runs");
-    emulator.fill_runs(&sample, FEW..MANY).await?;
-    let mut rows = Vec::new();
-    for (kind, (few, few_units)) in kinds.iter().zip(few) {
-        let (many, many_units) = kind.measure(&runner, &emulator).await?;
-        let what = format!("{PAGE} of 100,000 runs {}", kind.what);
-        rows.push(
-            Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(median(&many)))
-                .unlucky("p99", Figure::Milliseconds(percentile(&many, 0.99)))
-                .beside(
-                    "of 1,000",
-                    Figure::Milliseconds(median(&few)),
-                    Comparison::times(median(&many), median(&few)),
-                ),
-        );
-        rows.push(
-            Row::new(PART, format!("{what}: read units"), Figure::Count(many_units)).beside(
-                "of 1,000",
-                Figure::Count(few_units),
-                Comparison::Sizes(many_units / few_units),
-            ),
-        );
+    say(&format!("filling {many} runs"));
+    emulator.fill_runs(&sample, FEW..many).await?;
+    for (kind, few) in kinds.iter().zip(among_few) {
+        let rows = match few {
+            Ok(few) => kind.compare(&runner, &emulator, few, many).await,
+            Err(error) => Err(error),
+        };
+        report.add(&format!("{PART} {}", kind.what), rows);
     }
-    Ok(rows)
+    Ok(())
 }
 
 struct Kind {
     what: &'static str,
     body: Value,
-    /// Index that the service reads.
-    index: &'static str,
-    pk: &'static str,
+    /// Number of runs on a page.
+    page: u64,
+    /// Index that the service reads, and the partition there.
+    index: Option<(&'static str, &'static str)>,
+    /// Time that it may take, in milliseconds.
+    wanted: Option<f64>,
 }
 
-fn kinds() -> Result<[Kind; 4]> {
-    Ok([
+async fn kinds(runner: &Runner) -> Result<Vec<Kind>> {
+    let newest = json_of(runner.post("/workflows/runs", &json!({ "type": "Type7" }))).await?;
+    let run = newest
+        .pointer("/runs/0/run_id")
+        .ok_or("there are no runs of Type7")?;
+    let of = |what, body, index| Kind {
+        what,
+        body,
+        page: PAGE,
+        index,
+        wanted: None,
+    };
+    Ok(vec![
         Kind {
-            what: "by status",
-            body: json!({ "status": "FAILED" }),
-            index: "gsi2",
-            pk: "runs#status#FAILED",
+            page: 1,
+            wanted: Some(20.0),
+            ..of("by run id", json!({ "search_term": run }), None)
         },
         Kind {
-            what: "by type",
-            body: json!({ "type": "Type7" }),
-            index: "gsi3",
-            pk: "runs#type#Type7",
+            wanted: Some(50.0),
+            ..of(
+                "by subscription",
+                json!({ "rule_id": "rule-7" }),
+                Some(("gsi5", "runs#rule#rule-7")),
+            )
         },
-        Kind {
-            what: "by document",
-            body: json!({ "document_id": "document-7" }),
-            index: "gsi4",
-            pk: "runs#document#document-7",
-        },
-        Kind {
-            what: "by time",
-            body: json!({ "start": began(100)?, "end": began(900)? }),
-            index: "gsi1",
-            pk: "runs",
-        },
+        of(
+            "by subscription and status",
+            json!({ "rule_id": "rule-7", "status": "FAILED" }),
+            None,
+        ),
+        of(
+            "by status",
+            json!({ "status": "FAILED" }),
+            Some(("gsi2", "runs#status#FAILED")),
+        ),
+        of(
+            "by type",
+            json!({ "type": "Type7" }),
+            Some(("gsi3", "runs#type#Type7")),
+        ),
+        of(
+            "by document",
+            json!({ "document_id": "document-7" }),
+            Some(("gsi4", "runs#document#document-7")),
+        ),
+        of(
+            "by time",
+            json!({ "start": began(100)?, "end": began(900)? }),
+            Some(("gsi1", "runs")),
+        ),
     ])
 }
 
+/// The time of each listing, in milliseconds, and the read units of the index for one.
+struct Measured {
+    took: Vec<f64>,
+    units: Option<f64>,
+}
+
 impl Kind {
-    /// Returns the time of each listing, in milliseconds, and the read units of one.
-    async fn measure(&self, runner: &Runner, emulator: &Emulator) -> Result<(Vec<f64>, f64)> {
+    /// Measures among many runs, and compares with a few.
+    async fn compare(
+        &self,
+        runner: &Runner,
+        emulator: &Emulator,
+        few: Measured,
+        many: u64,
+    ) -> Result<Vec<Row>> {
+        let measured = self.measure(runner, emulator).await?;
+        let what = format!("{} of {many} runs {}", self.page, self.what);
+        let p50 = Row::new(
+            PART,
+            format!("{what}: p50"),
+            Figure::Milliseconds(median(&measured.took)),
+        )
+        .unlucky("p99", Figure::Milliseconds(percentile(&measured.took, 0.99)));
+        let mut rows = vec![match self.wanted {
+            Some(wanted) => p50.held_against("wanted", Figure::Milliseconds(wanted)),
+            None => p50.beside(
+                "of 1,000",
+                Figure::Milliseconds(median(&few.took)),
+                Comparison::times(median(&measured.took), median(&few.took)),
+            ),
+        }];
+        if let (Some(units), Some(of_few)) = (measured.units, few.units) {
+            rows.push(
+                Row::new(PART, format!("{what}: read units"), Figure::Count(units)).beside(
+                    "of 1,000",
+                    Figure::Count(of_few),
+                    Comparison::Sizes(units / of_few),
+                ),
+            );
+        }
+        Ok(rows)
+    }
+
+    async fn measure(&self, runner: &Runner, emulator: &Emulator) -> Result<Measured> {
         let mut took = Vec::new();
         for _ in 0..REQUESTS {
             let request = runner.post("/workflows/runs", &self.body);
@@ -114,10 +176,14 @@ impl Kind {
         }
         let page = json_of(runner.post("/workflows/runs", &self.body)).await?;
         let found = page.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
-        if found as u64 != PAGE {
-            return Err(format!("a listing {} has {found} runs", self.what).into());
+        if found as u64 != self.page {
+            return Err(format!("the listing has {found} runs, not {}", self.page).into());
         }
         let most = i32::try_from(PAGE)? + 1;
-        Ok((took, emulator.listing_units(self.index, self.pk, most).await?))
+        let units = match self.index {
+            Some((index, pk)) => Some(emulator.listing_units(index, pk, most).await?),
+            None => None,
+        };
+        Ok(Measured { took, units })
     }
 }

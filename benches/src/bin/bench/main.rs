@@ -1,7 +1,8 @@
 //! Runs the benchmarks: the cost of Millrace over its foundations. `make bench` runs them on release builds.
 //!
 //! An absolute time means little on a machine that others use too. So where a comparison exists, both sides
-//! are measured in one run, in turns, so that noise affects both. No time makes the benchmarks fail.
+//! are measured in one run, in turns, so that noise affects both. No time makes the benchmarks fail. A part
+//! that fails is named at the end, after the numbers of all others.
 //!
 //! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the
 //! parts to run: `make bench ARGS="ready lambda"`. Everything listens on 127.0.0.1, keeps its data in
@@ -42,7 +43,7 @@ mod tpch;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use report::Row;
+use report::Report;
 
 /// Error for the user of the benchmarks.
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -90,39 +91,43 @@ async fn run(wanted: &[String]) -> Result<()> {
             format!("There is no part '{unknown}'. The parts are {parts}; without a name, all.").into(),
         );
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut report = Report::default();
     for part in PARTS {
         if !wanted.is_empty() && !wanted.iter().any(|name| name == part) {
             continue;
         }
         say(&format!("measuring: {part}"));
-        rows.extend(match part {
-            "lambda" => lambda::measure().await?,
-            "ready" => ready::measure().await?,
-            "prompts" => prompts::measure().await?,
-            "templates" => templates::measure()?,
-            "query" => query::measure().await?,
-            "tpch" => tpch::measure().await?,
-            "results" => results::measure()?,
-            "imports" => imports::measure().await?,
-            "appends" => appends::measure().await?,
-            "scale" => scale::measure().await?,
-            "engine" => engine::measure()?,
-            "listing" => listing::measure().await?,
-            "runs" => runs::measure().await?,
-            "events" => events::measure().await?,
-            "event-log" => event_log::measure().await?,
-            "processes" => processes::measure().await?,
-            "agents" => agents::measure().await?,
-            "console" => console::measure().await?,
-            _ => neighbours::measure().await?,
-        });
+        let measured = match part {
+            "lambda" => lambda::measure().await,
+            "ready" => ready::measure().await,
+            "prompts" => prompts::measure().await,
+            "templates" => templates::measure(),
+            "query" => query::measure().await,
+            "tpch" => tpch::measure().await,
+            "results" => results::measure(),
+            "imports" => imports::measure().await,
+            "appends" => appends::measure().await,
+            "scale" => scale::measure().await,
+            "engine" => engine::measure(),
+            "listing" => listing::measure(&mut report).await.map(|()| Vec::new()),
+            "runs" => runs::measure().await,
+            "events" => events::measure().await,
+            "event-log" => event_log::measure().await,
+            "processes" => processes::measure().await,
+            "agents" => agents::measure().await,
+            "console" => console::measure().await,
+            _ => neighbours::measure().await,
+        };
+        report.add(part, measured);
     }
-    std::io::stdout().write_all(report::table(&rows).as_bytes())?;
+    std::io::stdout().write_all(report::table(&report.rows).as_bytes())?;
     if let Some(path) = programs::variable("BENCH_JSON") {
-        std::fs::write(path, report::json(&rows)?)?;
+        std::fs::write(path, report::json(&report.rows)?)?;
     }
-    Ok(())
+    match report.failures.as_slice() {
+        [] => Ok(()),
+        failures => Err(failures.join("; ").into()),
+    }
 }
 
 /// Prints a line of progress.

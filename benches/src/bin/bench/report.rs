@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::Result;
+use crate::{Result, say};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Figure {
@@ -70,6 +70,27 @@ impl Row {
         self.beside = Some((what, figure));
         self.comparison = Some(comparison);
         self
+    }
+}
+
+/// What was measured, and what failed.
+#[derive(Default)]
+pub struct Report {
+    pub rows: Vec<Row>,
+    pub failures: Vec<String>,
+}
+
+impl Report {
+    /// Adds the rows of a measurement, or its failure.
+    pub fn add(&mut self, what: &str, measured: Result<impl IntoIterator<Item = Row>>) {
+        match measured {
+            Ok(rows) => self.rows.extend(rows),
+            Err(error) => {
+                let failure = format!("{what}: {error}");
+                say(&format!("failed: {failure}"));
+                self.failures.push(failure);
+            }
+        }
     }
 }
 

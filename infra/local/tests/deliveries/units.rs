@@ -217,9 +217,9 @@ async fn of_webhook(shards: u16) -> Vec<(String, f64)> {
 }
 
 fn without_id(place: &str) -> &str {
-    place
-        .find("subscription#")
-        .map_or(place, |at| &place[..at + "subscription#".len()])
+    let ends = ["subscription#", "rule#"].into_iter();
+    let mut ends = ends.filter_map(|kind| Some(place.find(kind)? + kind.len()));
+    ends.next().map_or(place, |end| &place[..end])
 }
 
 /// The hottest partitions are those that every delivery of a project writes to. docs/deploy.md says the same.
@@ -235,6 +235,7 @@ async fn a_project_of_one_shard_takes_five_hundred_deliveries_a_second() {
         ("millrace-runs.gsi1 acme#demo#runs", 1.0),
         ("millrace-runs.gsi2 acme#demo#runs#status#RUNNING", 2.0),
         ("millrace-runs.gsi3 acme#demo#runs#type#WebhookDelivery", 1.0),
+        ("millrace-runs.gsi5 acme#demo#runs#rule#", 1.0),
     ];
     assert_eq!(shared, BTreeMap::from(expected), "{units:#?}");
     let (_, most) = units.first().unwrap();

@@ -27,6 +27,7 @@ async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
         status: record.status.clone(),
         workflow_type: "Listen".to_owned(),
         document_id: None,
+        rule_id: None,
         due_at: None,
         removed_at: None,
     };

@@ -4,6 +4,7 @@
 
 mod kept;
 mod limits;
+mod listing;
 mod progress;
 mod retention;
 mod time;

@@ -98,6 +98,15 @@ async fn story(seed: u64) {
         "seed {seed}"
     );
     assert_eq!(versions.len() as u64, expected, "seed {seed}");
+    let mut newest_first = stores.version_rows(&tenant(), "store", None, 7);
+    for version in versions.iter().rev() {
+        assert_eq!(
+            newest_first.next().await.unwrap().as_ref(),
+            Some(version),
+            "seed {seed}"
+        );
+    }
+    assert_eq!(newest_first.next().await.unwrap(), None, "seed {seed}");
     // From the head back to the first version, each is reached once.
     let mut id = Some(head.version_id);
     let mut length = 0;
@@ -111,7 +120,7 @@ async fn story(seed: u64) {
         assert!(length <= expected, "seed {seed}: the chain has a circle");
     }
     assert_eq!(length, expected, "seed {seed}");
-    let snapshots = stores.newest_snapshots(&tenant(), "store", 1_000).await.unwrap();
+    let snapshots = stores.snapshots(&tenant(), "store").await.unwrap();
     assert_eq!(snapshots.len() as u64, CALLERS * CHANGES / 5, "seed {seed}");
 }
 

@@ -63,7 +63,7 @@ pub use query::{Answered, Query};
 pub use schema_history::SchemaChange;
 pub use steps::Step;
 pub use upload::{MAX_UPLOAD_BYTES, Upload};
-pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
+pub use versions::Snapshot;
 
 const MIB: u64 = 1_024 * 1_024;
 /// Less than API Gateway's limit for a response, 29 s.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{Stream, StreamExt as _};
 use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
 
@@ -23,18 +23,18 @@ pub struct SchemaChange {
 }
 
 impl DataStores {
-    /// Returns the last `limit` versions that changed the schema, newest first. The empty first version is no
-    /// change.
-    pub async fn schema_history(
-        &self,
-        tenant: &Tenant,
-        store: &str,
-        limit: usize,
-    ) -> Result<Vec<SchemaChange>> {
+    /// Returns the versions that changed the schema, newest first, on demand those before a version. The
+    /// empty first version is no change. A reader that stops early reads few manifests.
+    pub async fn schema_history<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        store: &'a str,
+        before: Option<&str>,
+    ) -> Result<impl Stream<Item = Result<SchemaChange>> + use<'a>> {
         let head = self.inner.records.get(tenant, store).await?;
         let versions = self.inner.records.versions(tenant, store).await?;
-        let changed = changed(versions, &head.version_id, limit);
-        let read = changed.into_iter().map(|(version, parent)| async move {
+        let changed = changed(versions, &head.version_id, before);
+        let read = changed.into_iter().map(move |(version, parent)| async move {
             let manifest = self.read_manifest(tenant, store, &version.id).await?;
             let parent = self.read_manifest(tenant, store, &parent).await?;
             // If one of the two manifests is no longer kept, the changes are unknown.
@@ -44,10 +44,7 @@ impl DataStores {
             };
             Ok::<_, Error>(SchemaChange { version, changes })
         });
-        futures::stream::iter(read)
-            .buffered(READ_AHEAD)
-            .try_collect()
-            .await
+        Ok(futures::stream::iter(read).buffered(READ_AHEAD))
     }
 
     /// Reads a manifest without adding it to the cache, because a long history would evict manifests in use.
@@ -68,14 +65,15 @@ impl DataStores {
     }
 }
 
-/// Returns the last versions whose schema version differs from their parent's, newest first, with the
-/// parent's id. The order follows the links to parents, because ids of one millisecond do not show the order
+/// Returns the versions whose schema version differs from their parent's, newest first, with the parent's id;
+/// on demand those before a version. The order follows the links to parents, because ids of one millisecond do not show the order
 /// of creation.
-fn changed(versions: Vec<StoreVersion>, head: &str, limit: usize) -> Vec<(StoreVersion, String)> {
+fn changed(versions: Vec<StoreVersion>, head: &str, before: Option<&str>) -> Vec<(StoreVersion, String)> {
     let versions = versions.into_iter().map(|version| (version.id.clone(), version));
     let mut versions: HashMap<_, _> = versions.collect();
     let mut changed = Vec::new();
     let mut next = versions.remove(head);
+    let mut is_passed = before.is_none();
     while let Some(version) = next {
         let Some(parent_id) = version.parent_version_id.clone() else {
             break;
@@ -84,12 +82,11 @@ fn changed(versions: Vec<StoreVersion>, head: &str, limit: usize) -> Vec<(StoreV
         let is_change = parent
             .as_ref()
             .is_none_or(|parent| parent.schema_version != version.schema_version);
-        if is_change {
+        let is_last_passed = before == Some(version.id.as_str());
+        if is_change && is_passed {
             changed.push((version, parent_id));
         }
-        if changed.len() == limit {
-            break;
-        }
+        is_passed |= is_last_passed;
         next = parent;
     }
     changed
@@ -121,17 +118,19 @@ mod tests {
             version("d", Some("c"), 2),
             version("e", Some("b"), 3),
         ];
-        let ids = |head: &str, limit| -> Vec<_> {
-            let changed = changed(versions.clone(), head, limit);
+        let ids = |head: &str, before: Option<&str>| -> Vec<_> {
+            let changed = changed(versions.clone(), head, before);
             changed
                 .into_iter()
                 .map(|(version, parent)| (version.id, parent))
                 .collect()
         };
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(ids("e", 50), [pair("b", "d"), pair("c", "a")]);
-        assert_eq!(ids("e", 1), [pair("b", "d")]);
-        assert_eq!(ids("a", 50), []);
-        assert_eq!(ids("gone", 50), []);
+        assert_eq!(ids("e", None), [pair("b", "d"), pair("c", "a")]);
+        assert_eq!(ids("e", Some("b")), [pair("c", "a")]);
+        assert_eq!(ids("e", Some("c")), []);
+        assert_eq!(ids("e", Some("gone")), []);
+        assert_eq!(ids("a", None), []);
+        assert_eq!(ids("gone", None), []);
     }
 }

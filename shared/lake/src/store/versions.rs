@@ -1,4 +1,4 @@
-//! Lists, names, reads and rolls back versions of a store, without access to data files.
+//! Names, reads and rolls back versions of a store, without access to data files.
 
 use std::sync::Arc;
 
@@ -9,8 +9,6 @@ use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded};
 use crate::schema::manifest::Manifest;
 
-pub const MAX_LISTED_VERSIONS: usize = 1_000;
-
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub version: StoreVersion,
@@ -18,23 +16,6 @@ pub struct Snapshot {
 }
 
 impl DataStores {
-    /// Returns the newest `limit` versions of a store, newest first; on demand only the named ones.
-    pub async fn versions(
-        &self,
-        tenant: &Tenant,
-        store: &str,
-        snapshots_only: bool,
-        limit: usize,
-    ) -> Result<Vec<StoreVersion>> {
-        let records = &self.inner.records;
-        let store = records.get(tenant, store).await?;
-        if snapshots_only {
-            records.newest_snapshots(tenant, &store.id, limit).await
-        } else {
-            records.newest_versions(tenant, &store.id, limit).await
-        }
-    }
-
     /// Loads the current head of a store with the manifest of one of its versions. Fails with 404 if the
     /// version is missing or belongs to another store.
     pub async fn load_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<Loaded> {

@@ -37,8 +37,24 @@ impl PageQuery {
         self.page_size.is_some() || self.next_page_token.is_some()
     }
 
+    /// Refuses pages that are requested together with a window of the list, which `limit` and `offset` give.
+    pub fn without_window(self, has_window: bool) -> Result<Self> {
+        if self.is_given() && has_window {
+            return Err(Error::invalid(
+                "The query parameters 'page_size' and 'next_page_token' do not go with 'limit' and 'offset'; use either pair.",
+            ));
+        }
+        Ok(self)
+    }
+
     /// Creates an empty page to fill. 400 for an invalid field.
     pub fn page<T>(self) -> Result<Page<T>> {
+        self.page_or(None)
+    }
+
+    /// As [`page`](Self::page), for a list that is not complete without both fields: it has at most `limit`
+    /// entries.
+    pub fn page_or<T>(self, limit: Option<usize>) -> Result<Page<T>> {
         if self
             .page_size
             .is_some_and(|size| !(1..=MAX_PAGE_SIZE).contains(&size))
@@ -50,9 +66,14 @@ impl PageQuery {
         if let Some(token) = &self.next_page_token {
             check_resource_id("next_page_token", token)?;
         }
-        let size = self.is_given().then(|| self.page_size.unwrap_or(MAX_PAGE_SIZE));
+        let is_requested = self.is_given();
+        let size = match is_requested {
+            true => Some(self.page_size.unwrap_or(MAX_PAGE_SIZE)),
+            false => limit,
+        };
         Ok(Page {
             size,
+            is_requested,
             after: self.next_page_token,
             entries: Vec::new(),
             sent_bytes: BRACKETS,
@@ -70,6 +91,8 @@ const BRACKETS: usize = 2;
 pub struct Page<T> {
     /// None for a complete list.
     size: Option<usize>,
+    /// If false, the list is refused where it is too large to send.
+    is_requested: bool,
     after: Option<String>,
     entries: Vec<T>,
     sent_bytes: usize,
@@ -81,6 +104,18 @@ impl<T: Serialize> Page<T> {
     /// Position after which the page starts; None for the start of the list.
     pub fn after(&self) -> Option<&str> {
         self.after.as_deref()
+    }
+
+    /// As [`after`](Self::after), for a list whose positions are numbers. 400 for another token.
+    pub fn after_number(&self) -> Result<Option<u64>> {
+        let number = |token: &String| {
+            token.parse().map_err(|_| {
+                Error::invalid(format!(
+                    "The query parameter 'next_page_token' is '{token}', which is not a token of this list."
+                ))
+            })
+        };
+        self.after.as_ref().map(number).transpose()
     }
 
     /// Returns how many records to read at a time, so that a small page reads few.
@@ -99,10 +134,14 @@ impl<T: Serialize> Page<T> {
         let with_entry = self.sent_bytes + comma + sent_bytes(&json);
         let is_full = self.size.is_some_and(|size| self.entries.len() >= size);
         if is_full || with_entry > MAX_SENT_BYTES {
-            if self.size.is_none() {
+            if !is_full && !self.is_requested {
+                let less = match self.size {
+                    Some(_) => ", or for less with 'limit'",
+                    None => "",
+                };
                 return Err(Error::unprocessable(format!(
                     "The list takes more than the {MAX_SENT_BYTES} bytes that can be sent. Ask for it page by page, with \
-                     'page_size' and 'next_page_token'."
+                     'page_size' and 'next_page_token'{less}."
                 )));
             }
             if self.entries.is_empty() {
@@ -159,6 +198,24 @@ mod tests {
         assert_eq!(fill(page(Some(2)), "x", 1).unwrap(), (1, None));
         assert_eq!(fill(page(Some(2)), "x", 0).unwrap(), (0, None));
         assert_eq!(fill(page(None), "x", 2_000).unwrap(), (2_000, None));
+    }
+
+    #[test]
+    fn list_of_a_limit_names_its_next_page_and_is_refused_where_it_is_too_large() {
+        let list = |limit| PageQuery::default().page_or::<String>(Some(limit)).unwrap();
+        assert_eq!(fill(list(2), "x", 3).unwrap(), (2, Some("2".to_owned())));
+        assert_eq!(fill(list(2), "x", 2).unwrap(), (2, None));
+        let megabyte = "\u{1}".repeat(1_000_000 / 7);
+        assert_eq!(fill(list(6), &megabyte, 9).unwrap(), (6, Some("6".to_owned())));
+        let refused = fill(list(7), &megabyte, 9).unwrap_err();
+        assert_eq!(refused.status(), 422);
+        assert!(refused.to_string().contains("'limit'"));
+        let size = Some(3);
+        let page_of_three = PageQuery {
+            page_size: size,
+            next_page_token: None,
+        };
+        assert_eq!(page_of_three.page_or::<String>(Some(50)).unwrap().size, size);
     }
 
     #[test]

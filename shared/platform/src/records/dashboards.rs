@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Order, Outcome, Query, Table, Written, json_text, keys};
+use crate::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
 
 /// Status of a dashboard.
@@ -94,20 +94,9 @@ struct NameRecord {
     id: String,
 }
 
-/// Part of a list.
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    /// Number of entries to skip.
-    pub offset: usize,
-    /// Maximum number of entries.
-    pub limit: usize,
-}
-
 /// Labels of steps.
 const NAME: &str = "name";
 const SNAPSHOT: &str = "snapshot";
-/// Number of dashboards read at a time: each takes up to about 200 KB, and DynamoDB returns at most 1 MB.
-const PAGE_SIZE: usize = 100;
 
 #[derive(Clone)]
 pub struct Dashboards {
@@ -134,59 +123,31 @@ impl Dashboards {
         }
     }
 
-    /// Lists the dashboards of a store with this status, newest first.
-    pub async fn list(
+    /// Returns the dashboards of a store, newest first, on demand those before a dashboard.
+    pub fn rows(
         &self,
         tenant: &Tenant,
         store: &str,
-        status: DashboardStatus,
-        window: Window,
-    ) -> Result<Vec<DashboardRecord>> {
+        before: Option<&str>,
+        read_at_once: usize,
+    ) -> Rows<DashboardRecord> {
         let query = Query::partition(keys::dashboards(tenant, store)).order(Order::Descending);
-        let mut found = Vec::new();
-        let (mut start, mut skipped) = (None, 0);
-        loop {
-            let (page, next) = self
-                .table
-                .page::<DashboardRecord>(&query, PAGE_SIZE, start)
-                .await?;
-            for dashboard in page.into_iter().filter(|dashboard| dashboard.status == status) {
-                if skipped < window.offset {
-                    skipped += 1;
-                    continue;
-                }
-                if found.len() == window.limit {
-                    return Ok(found);
-                }
-                found.push(dashboard);
-            }
-            match next {
-                Some(_) => start = next,
-                None => return Ok(found),
-            }
-        }
+        self.table.rows(query, before, read_at_once)
     }
 
-    /// Lists the versions of this dashboard, newest first.
-    pub async fn versions(
+    /// Returns the versions of a dashboard up to this number, newest first.
+    pub fn version_rows(
         &self,
         tenant: &Tenant,
-        dashboard: &DashboardRecord,
-        window: Window,
-    ) -> Result<Vec<DashboardVersionRecord>> {
-        // Numbers have no gaps, so a window is a range of keys.
-        let last = dashboard.last_version.saturating_sub(window.offset as u64);
-        if last == 0 {
-            return Ok(Vec::new());
-        }
-        let first = (last + 1).saturating_sub(window.limit as u64);
-        let query = Query::partition(keys::dashboard_parts(tenant, &dashboard.id))
-            .between(
-                keys::dashboard_version_sort(first),
-                keys::dashboard_version_sort(last),
-            )
+        dashboard: &str,
+        last: u64,
+        read_at_once: usize,
+    ) -> Rows<DashboardVersionRecord> {
+        let sort = keys::dashboard_version_sort;
+        let query = Query::partition(keys::dashboard_parts(tenant, dashboard))
+            .between(sort(0), sort(last))
             .order(Order::Descending);
-        self.table.all(&query).await
+        self.table.rows(query, None, read_at_once)
     }
 
     /// Returns a version with its content; 404 for a missing one.

@@ -34,6 +34,7 @@
 //! | the same of one status, except COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
+//! | the same of one subscription | runs, gsi5 | `A#P#runs#rule#<subscription id>` | `<start>#<run id>` |
 //! | the runs that are due | runs, due | `runs-<shard>` | `<time>` |
 //! | the ended runs to remove in steps | runs, due | `run-removals-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
@@ -73,6 +74,7 @@
 //! tenant.
 
 mod due;
+mod run_listing;
 
 use sha2::{Digest as _, Sha256};
 
@@ -82,6 +84,7 @@ use crate::tenant::Tenant;
 
 pub use due::{DUE_EVENTS, DUE_RUNS, EVENT_REMOVALS, RUN_REMOVALS};
 pub(crate) use due::{due_events, due_runs, run_removals};
+pub(crate) use run_listing::{run_time, runs, runs_by};
 
 fn pk(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account(), tenant.project())
@@ -278,18 +281,6 @@ fn shard_of(listing: &str, shard: u16) -> String {
         0 => listing.to_owned(),
         shard => format!("{listing}.{shard}"),
     }
-}
-
-pub(crate) fn runs(tenant: &Tenant, shard: u16) -> String {
-    pk(tenant, &shard_of("runs", shard))
-}
-
-pub(crate) fn runs_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> String {
-    format!("{}#{what}#{value}", runs(tenant, shard))
-}
-
-pub(crate) fn run_time(started: UtcTime, run: &str) -> String {
-    format!("{started}#{run}")
 }
 
 pub(crate) fn subscriptions(tenant: &Tenant) -> String {

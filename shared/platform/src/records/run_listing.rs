@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::records::listing_shards::newest_first;
 use crate::records::run_removal::REMOVED;
 use crate::records::runs::Runs;
-use crate::records::schema::LISTING_INDEXES;
+use crate::records::schema::{BY_RULE, LISTING_INDEXES};
 use crate::records::{Query, keys};
 use crate::tenant::Tenant;
 
@@ -34,6 +34,8 @@ pub enum RunIndex {
     Status(String),
     Type(String),
     Document(String),
+    /// Runs that this subscription started.
+    Rule(String),
 }
 
 impl RunIndex {
@@ -41,7 +43,7 @@ impl RunIndex {
     pub fn value(&self) -> &str {
         match self {
             Self::All => "",
-            Self::Status(value) | Self::Type(value) | Self::Document(value) => value,
+            Self::Status(value) | Self::Type(value) | Self::Document(value) | Self::Rule(value) => value,
         }
     }
 }
@@ -122,10 +124,11 @@ impl Runs {
             RunIndex::Status(status) => (by_status, Some(("status", status))),
             RunIndex::Type(workflow_type) => (by_type, Some(("type", workflow_type))),
             RunIndex::Document(document) => (by_document, Some(("document", document))),
+            RunIndex::Rule(rule) => (BY_RULE, Some(("rule", rule))),
         };
         let pk = |shard| match what {
             None => keys::runs(tenant, shard),
-            Some((what, value)) => keys::runs_by(tenant, shard, what, value),
+            Some((what, value)) => keys::runs_by(&keys::runs(tenant, shard), what, value),
         };
         let (low, high) = (from.to_string(), until.sort_key());
         if low > high {

@@ -14,9 +14,13 @@ pub const DUE: &str = "due";
 /// are the type and document of a run, or the subscription and event of a delivery.
 pub const LISTING_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
 
-const INDEXES_OF_LISTED: [&str; 5] = {
+/// A further index of the same kind, of the runs of a subscription. Deliveries have no place in it, so the
+/// template leaves it out of their table.
+pub const BY_RULE: &str = "gsi5";
+
+const INDEXES_OF_LISTED: [&str; 6] = {
     let [time, status, first, second] = LISTING_INDEXES;
-    [DUE, time, status, first, second]
+    [DUE, time, status, first, second, BY_RULE]
 };
 
 /// Attribute that these indexes carry besides keys: what a listing shows or filters by.

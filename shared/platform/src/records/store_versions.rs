@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::records::stores::{StoreVersion, Stores};
-use crate::records::{Condition, Order, Query, Written, keys};
+use crate::records::{Condition, Order, Query, Rows, Written, keys};
 use crate::tenant::Tenant;
 
 impl Stores {
@@ -13,41 +13,27 @@ impl Stores {
         self.table.all(&query).await
     }
 
-    /// Lists the newest `limit` versions of a store, newest first.
-    pub async fn newest_versions(
+    /// Returns the versions of a store, newest first, on demand those before a version.
+    pub fn version_rows(
         &self,
         tenant: &Tenant,
         store: &str,
-        limit: usize,
-    ) -> Result<Vec<StoreVersion>> {
+        before: Option<&str>,
+        read_at_once: usize,
+    ) -> Rows<StoreVersion> {
         let query = Query::partition(keys::store_parts(tenant, store))
             .prefix(keys::STORE_VERSION)
             .order(Order::Descending);
-        let (mut found, mut start) = (Vec::new(), None);
-        while found.len() < limit {
-            let page_size = limit - found.len();
-            let (page, next) = self.table.page(&query, page_size, start).await?;
-            found.extend(page);
-            start = next;
-            if start.is_none() {
-                break;
-            }
-        }
-        Ok(found)
+        let before = before.map(|version| keys::store_version(tenant, store, version).sk);
+        self.table.rows(query, before.as_deref(), read_at_once)
     }
 
-    /// Lists the newest `limit` snapshots of a store, newest first.
-    pub async fn newest_snapshots(
-        &self,
-        tenant: &Tenant,
-        store: &str,
-        limit: usize,
-    ) -> Result<Vec<StoreVersion>> {
+    /// Lists the snapshots of a store, newest first.
+    pub async fn snapshots(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersion>> {
         let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_SNAPSHOT);
-        let mut found: Vec<StoreVersion> = self.table.all(&query).await?;
-        found.sort_unstable_by(|left, right| right.id.cmp(&left.id));
-        found.truncate(limit);
-        Ok(found)
+        let mut snapshots: Vec<StoreVersion> = self.table.all(&query).await?;
+        snapshots.sort_unstable_by(|left, right| right.id.cmp(&left.id));
+        Ok(snapshots)
     }
 
     /// Returns a version; 404 for one that was never committed to this store.

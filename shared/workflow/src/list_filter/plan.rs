@@ -10,6 +10,7 @@ pub struct Narrowed {
     pub status: Option<Vec<&'static str>>,
     pub workflow_type: Option<String>,
     pub document_id: Option<String>,
+    pub rule_id: Option<String>,
     pub run_id: Option<String>,
     pub workflow_id: Option<String>,
     /// Earliest start, included, in milliseconds since 1970.
@@ -68,6 +69,7 @@ impl Narrowed {
                 let known = match field {
                     Field::WorkflowType => &mut self.workflow_type,
                     Field::DocumentId => &mut self.document_id,
+                    Field::RuleId => &mut self.rule_id,
                     Field::RunId => &mut self.run_id,
                     Field::WorkflowId => &mut self.workflow_id,
                     _ => return,

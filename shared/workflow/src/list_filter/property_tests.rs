@@ -167,6 +167,7 @@ fn admits(narrowed: &Narrowed, run: &RunFields<'_>) -> bool {
         .is_none_or(|status| status.contains(&run.status))
         && is(&narrowed.workflow_type, Some(run.workflow_type))
         && is(&narrowed.document_id, run.document_id)
+        && is(&narrowed.rule_id, run.rule_id)
         && is(&narrowed.run_id, Some(run.run_id))
         && is(&narrowed.workflow_id, Some(run.workflow_id))
         && narrowed.start_from.is_none_or(|from| from <= run.start_time)

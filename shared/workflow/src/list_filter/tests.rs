@@ -286,6 +286,7 @@ fn a_filter_narrows_the_runs_by_what_all_of_them_must_have() {
             status: Some(vec!["RUNNING", "FAILED"]),
             workflow_type: Some("c".into()),
             document_id: Some("d".into()),
+            rule_id: Some("e".into()),
             run_id: Some("b".into()),
             workflow_id: Some("a".into()),
             start_from: Some(START - 8 * 3_600_000),

@@ -41,10 +41,10 @@ pub fn conditional_write(operation: TransformOperation<'_>) -> TransformOperatio
 
 /// Documents a list that can be read page by page.
 pub fn pages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    let token = "Where pages were asked for: the `next_page_token` of the next page. The last page has none.";
+    let token = "The `next_page_token` of the next page; missing where the list ends.";
     answer_header(operation, "x-next-page-token", token).with(problem(
         ErrorKind::Unprocessable,
-        "The complete list is larger than 6.2 MB; ask for pages.",
+        "The list is larger than 6.2 MB; ask for pages.",
         "The list takes more than the 6200000 bytes that can be sent. Ask for it page by page, with 'page_size' and \
          'next_page_token'.",
     ))

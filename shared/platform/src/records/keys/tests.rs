@@ -33,7 +33,7 @@ fn every_key_begins_with_account_and_project() {
         listing_shards(&tenant).pk,
         runs(&tenant, 0),
         runs(&tenant, 3),
-        runs_by(&tenant, 3, "type", "x"),
+        runs_by(&runs(&tenant, 3), "type", "x"),
         subscription(&tenant, "x").pk,
         subscriptions_changed(&tenant).pk,
         subscription_override(&tenant, "x").pk,
@@ -90,11 +90,11 @@ fn a_shard_is_no_other_listing() {
         assert!(seen.insert(runs(&tenant, shard)));
         for value in ["a", "a.1", "a#.1", "1", ".1"] {
             assert!(
-                seen.insert(runs_by(&tenant, shard, "type", value)),
+                seen.insert(runs_by(&runs(&tenant, shard), "type", value)),
                 "{shard} {value}"
             );
         }
     }
     assert_eq!(runs(&tenant, 0), "acme#demo#runs");
-    assert_eq!(runs_by(&tenant, 2, "type", "a"), "acme#demo#runs.2#type#a");
+    assert_eq!(runs_by(&runs(&tenant, 2), "type", "a"), "acme#demo#runs.2#type#a");
 }
