@@ -286,7 +286,6 @@ mod tests {
     use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
-    use super::*;
     use crate::http::json::parse;
     use crate::http::strict::Json;
 

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::http::json::parse;
 
-    #[derive(Default, Deserialize, JsonSchema)]
+    #[derive(Debug, Default, Deserialize, JsonSchema)]
     #[serde(default)]
     struct Update {
         name: Option<String>,
