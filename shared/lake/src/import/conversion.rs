@@ -38,7 +38,8 @@ const USUAL_TIMESTAMP: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[
 const TIMESTAMP: &str = r"^\s*(-?[0-9]{4,6}[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2})(?:[Tt ]([0-9]{1,2}:[0-9]{2})(?:(:[0-9]{2})(?:\.([0-9]+))?)?(?: ?(?:[Zz]|UTC|([+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9](?::?[0-5][0-9])?)?)))?)?\s*$";
 /// A text within JSON.
 const JSON_TEXT: &str = r#""(?:[^"\\]|\\.)*""#;
-/// Deepest nesting of JSON. Most readers of JSON stop there, and so would readers of an answer with the value.
+/// Deepest nesting of JSON. Most readers of JSON stop there, and so would readers of an answer with the
+/// value.
 pub(crate) const MAX_JSON_DEPTH: usize = 128;
 /// What DuckDB takes outside of the texts in JSON, and RFC 8259 does not.
 const NO_JSON: &str = r"(?i)nan|inf|,\s*[\]}]";
@@ -245,8 +246,8 @@ fn is_no_json(text: &str) -> String {
     )
 }
 
-/// Returns the condition that valid JSON nests too deeply. Nearly all texts have too few brackets for that; of
-/// the others, each round removes the innermost brackets.
+/// Returns the condition that valid JSON nests too deeply. Nearly all texts have too few brackets for that;
+/// of the others, each round removes the innermost brackets.
 fn is_too_deep(text: &str) -> String {
     let opened = format!("strlen({text}) - strlen(replace(replace({text}, '[', ''), '{{', ''))");
     let brackets = format!(
