@@ -11,7 +11,7 @@ use lake::limits::MAX_ROWS;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, OptionalJson, Path, Reply, audited, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, SomeKnown, audited, strict};
 use platform::records::Outcome;
 use platform::records::audit::AuditAction;
 use platform::records::dashboards::DashboardContent;
@@ -113,7 +113,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Update a dashboard")
         .description(
             "Changes the given fields of an active dashboard; an archived one is a 404. With versioning on, each call makes a version, \
-             also with an empty body. With versioning off it changes the current version, unless that is a snapshot: then it makes \
+             also with an empty body; a body with unknown fields alone is a 400. With versioning off it changes the current version, unless that is a snapshot: then it makes \
              a version. A new query, chart or set of parameters is checked as in `createDashboard`; other fields can be \
              changed even if the tables of the query are gone.\n\n\
              Without `if-match` the last writer wins, and no accepted change is lost. Side effects: a version as said, and an audit \
@@ -137,7 +137,7 @@ async fn handler(
     State(app): State<App>,
     Path(path): Path<DashboardPath>,
     headers: HeaderMap,
-    OptionalJson(body): OptionalJson<UpdateDashboard>,
+    OptionalJson(SomeKnown(body)): OptionalJson<SomeKnown<UpdateDashboard>>,
 ) -> Result<Reply<Dashboard>> {
     let tenant = call.tenant()?;
     let author = call.principal.reference();

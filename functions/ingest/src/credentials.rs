@@ -92,6 +92,6 @@ fn token(shown: &Shown<'_>) -> Option<String> {
         return Some(token.to_owned());
     }
     let mut pairs = url::form_urlencoded::parse(shown.query?.as_bytes());
-    let (_, token) = pairs.find(|(name, _)| name == "token")?;
+    let (_, token) = pairs.find(|(name, token)| name == "token" && !token.is_empty())?;
     Some(token.into_owned())
 }

@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
-use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, SomeKnown, audited, if_match, strict};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
@@ -85,7 +85,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Update a prompt template")
         .description(
             "Makes a new version of a template, as draft, with the given fields changed; every call makes one, also with an empty \
-             body. Interactions go on with the published version. Without `if-match` the last writer wins, and no version is lost.\n\n\
+             body; a body with unknown fields alone is a 400. Interactions go on with the published version. Without `if-match` the last writer wins, and no version is lost.\n\n\
              Side effects: a version, and an audit record of the action `update`.",
         )
         .response::<200, axum::Json<PromptTemplate>>()
@@ -98,7 +98,7 @@ async fn handler(
     State(app): State<App>,
     Path(path): Path<PromptPath>,
     headers: HeaderMap,
-    OptionalJson(body): OptionalJson<UpdatePrompt>,
+    OptionalJson(SomeKnown(body)): OptionalJson<SomeKnown<UpdatePrompt>>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
     // Stored texts may be longer than the limits for input: the name of a fork, or a description that is

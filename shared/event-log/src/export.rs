@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(start("2026-11-24T12:10:00Z"), Some(until));
         assert_eq!(start("0001-01-01T00:00:00Z"), Some(at("0001-01-01T01:00:00Z")));
         // No time is an hour after the last one that a sender can give.
-        let last = "9999-12-30T22:00:00Z";
+        let last = "9999-12-31T23:00:00Z";
         let end = at(last).plus_ms(1);
         assert_eq!(start_of(hour_after(last), end), Some(end));
     }

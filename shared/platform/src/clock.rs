@@ -4,32 +4,41 @@
 //! one that it moves. [`UtcTime`] is the only timestamp format of the service: ISO 8601 in UTC with
 //! milliseconds, so that the order of the texts is the order of the times.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::time::Instant;
 
-/// Point in time in UTC, truncated to milliseconds. Text form: `2026-01-02T03:04:05.678Z`.
+/// Point in time in UTC, in milliseconds since the Unix epoch. Text form: `2026-01-02T03:04:05.678Z`.
+///
+/// `jiff::Timestamp` ends a day before the year 9999 does, so that it has a local time in each time zone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UtcTime(Timestamp);
+pub struct UtcTime(i64);
 
+/// First and last millisecond with a text form: of the years -9999 and 9999.
+const FIRST_MS: i64 = -377_705_116_800_000;
+const LAST_MS: i64 = 253_402_300_799_999;
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// Start of the year 1, in milliseconds since the Unix epoch.
 const COMMON_ERA_MS: i64 = -62_135_596_800_000;
 
 impl UtcTime {
-    pub const EPOCH: Self = Self(Timestamp::UNIX_EPOCH);
+    pub const EPOCH: Self = Self(0);
 
     /// Converts milliseconds since the Unix epoch; None for years that have no text form.
     pub fn from_millis(millis: i64) -> Option<Self> {
-        Timestamp::from_millisecond(millis).ok().map(Self)
+        (FIRST_MS..=LAST_MS).contains(&millis).then_some(Self(millis))
     }
 
     /// Adds milliseconds; returns the latest possible time on overflow.
@@ -38,7 +47,7 @@ impl UtcTime {
         let later = i64::try_from(millis)
             .ok()
             .and_then(|millis| self.as_millis().checked_add(millis));
-        later.and_then(Self::from_millis).unwrap_or(Self(Timestamp::MAX))
+        later.and_then(Self::from_millis).unwrap_or(Self(LAST_MS))
     }
 
     /// Returns the milliseconds since an earlier time; 0 where `earlier` is later.
@@ -68,18 +77,19 @@ impl UtcTime {
 
     /// Milliseconds since the Unix epoch.
     pub fn as_millis(self) -> i64 {
-        self.0.as_millisecond()
+        self.0
     }
 
     /// Whole seconds since the Unix epoch.
     pub fn as_seconds(self) -> i64 {
-        self.0.as_second()
+        self.0 / 1_000
     }
 }
 
 impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}", self.0)
+        let local = UNIX_EPOCH.checked_add(SignedDuration::from_millis(self.0));
+        write!(f, "{:.3}Z", local.map_err(|_| fmt::Error)?)
     }
 }
 
@@ -97,20 +107,39 @@ impl FromStr for UtcTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed = text.parse::<Timestamp>().or_else(|_| {
-            let time: DateTime = text.parse()?;
-            Ok::<_, jiff::Error>(time.to_zoned(TimeZone::UTC)?.timestamp())
-        });
-        parsed
-            .ok()
-            .and_then(|timestamp| Self::from_millis(timestamp.as_millisecond()))
-            .ok_or_else(|| {
-                let shown = text
-                    .get(..text.floor_char_boundary(MAX_SHOWN_BYTES))
-                    .unwrap_or_default();
-                format!("'{shown}' is not an ISO 8601 time such as 2026-01-02T03:04:05Z")
-            })
+        parse(text).ok_or_else(|| {
+            let shown = text
+                .get(..text.floor_char_boundary(MAX_SHOWN_BYTES))
+                .unwrap_or_default();
+            format!("'{shown}' is not an ISO 8601 time such as 2026-01-02T03:04:05Z")
+        })
     }
+}
+
+fn parse(text: &str) -> Option<UtcTime> {
+    let (day, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
+    let (text, days) = match end_of_day(time) {
+        Some(rest) => (Cow::Owned(format!("{day}T00{rest}")), 1),
+        None => (Cow::Borrowed(text), 0),
+    };
+    let pieces = DateTimeParser::new().parse_pieces(text.as_ref()).ok()?;
+    let local = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
+    let offset = match pieces.time_zone_annotation() {
+        // The name of a zone does not tell its offset.
+        Some(_) => pieces.to_numeric_offset()?,
+        None => pieces.to_numeric_offset().unwrap_or(Offset::UTC),
+    };
+    let since = local.duration_since(UNIX_EPOCH) - SignedDuration::from_secs(offset.seconds().into());
+    let millis = i64::try_from(since.as_millis()).ok()?;
+    UtcTime::from_millis(millis.checked_add(days * DAY_MS)?)
+}
+
+/// Returns what follows the 24 of a midnight at the end of a day: minutes and seconds, all zero, and an
+/// offset.
+fn end_of_day(time: &str) -> Option<&str> {
+    let rest = time.strip_prefix("24")?;
+    let zone = rest.trim_start_matches(['0', ':', '.', ',']);
+    (zone.is_empty() || zone.starts_with(['Z', 'z', '+', '-', '['])).then_some(rest)
 }
 
 impl Serialize for UtcTime {
@@ -128,7 +157,7 @@ impl<'de> Deserialize<'de> for UtcTime {
 }
 
 impl JsonSchema for UtcTime {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "UtcTime".into()
     }
 
@@ -210,7 +239,53 @@ mod tests {
         assert_eq!(date.to_string(), "2026-01-02T00:00:00.000Z");
         let without_offset: UtcTime = "2026-01-02T03:04:05.006".parse().unwrap();
         assert_eq!(without_offset.to_string(), "2026-01-02T03:04:05.006Z");
-        assert!("2026-13-01".parse::<UtcTime>().is_err());
+    }
+
+    #[test]
+    fn every_time_of_iso_8601_is_read_to_the_end_of_the_year_9999() {
+        for (text, expected) in [
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z"),
+            ("9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999Z"),
+            ("9999-12-31", "9999-12-31T00:00:00.000Z"),
+            ("9999-12-31T12:00:00-02:00", "9999-12-31T14:00:00.000Z"),
+            ("2026-02-28T24:00:00Z", "2026-03-01T00:00:00.000Z"),
+            ("2026-12-31T24:00", "2027-01-01T00:00:00.000Z"),
+            ("2026-01-02 24:00:00.000+02:00", "2026-01-02T22:00:00.000Z"),
+            ("20260102T240000Z", "2026-01-03T00:00:00.000Z"),
+            ("2026-01-02t03:04:05z", "2026-01-02T03:04:05.000Z"),
+            ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+            ("-009999-01-01T00:00:00Z", "-009999-01-01T00:00:00.000Z"),
+            (
+                "2026-01-02T03:04:05+01:00[Europe/Paris]",
+                "2026-01-02T02:04:05.000Z",
+            ),
+        ] {
+            let time: UtcTime = text.parse().unwrap();
+            assert_eq!(time.to_string(), expected, "{text}");
+            assert_eq!(UtcTime::from_millis(time.as_millis()), Some(time), "{text}");
+        }
+        for text in [
+            "2026-13-01",
+            "9999-12-31T24:00:00Z",
+            "9999-12-31T23:59:59-00:01",
+            "2026-01-02T24:00:01Z",
+            "2026-01-02T24:01Z",
+            "2026-01-02T25:00:00Z",
+            "2026-01-02T03:04:05[Europe/Paris]",
+            "24:00",
+            "",
+        ] {
+            assert!(text.parse::<UtcTime>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_end_with_the_year_9999() {
+        let last: UtcTime = "9999-12-31T23:59:59.999Z".parse().unwrap();
+        assert_eq!(last.plus_ms(1), last);
+        assert_eq!(UtcTime::EPOCH.plus_ms(u64::MAX), last);
+        assert_eq!(UtcTime::from_millis(last.as_millis() + 1), None);
     }
 
     #[test]

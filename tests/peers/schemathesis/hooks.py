@@ -148,9 +148,9 @@ def is_valid(case, place):
 
 
 @schemathesis.hook
-def filter_query(context, query):
-    """An empty parameter counts as one that is left out, whatever its type."""
-    return not query or "" not in query.values()
+def filter_case(context, case):
+    """An empty query parameter counts as one that is left out, whatever its type."""
+    return not case.query or "" not in case.query.values()
 
 
 @schemathesis.hook

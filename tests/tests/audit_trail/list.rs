@@ -65,6 +65,7 @@ async fn filters() {
             &["update", "update"],
         ),
         ("resourceId=nonsense".to_owned(), &[]),
+        ("resourceId=&principalId=&from=&limit=".to_owned(), &all[..]),
         ("principalUserId=grace".to_owned(), &["update"]),
         (
             "principalUserId=developer".to_owned(),

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tests::stores::{artifact, columns, inline};
-use tests::{Answer, Store};
+use tests::{Answer, Method, Store};
 
 const CASES: &str = include_str!("../../data/strangers/values.jsonl");
 
@@ -220,6 +220,74 @@ async fn changed_types(
         wrong.push(format!("{column_type} from STRING: {found:?} is not {right:?}"));
     }
     store.delete("/tables/t").await;
+}
+
+/// Imports JSON as the only row of the table `t`.
+async fn import_json(store: &Store, source: &str, json: &str) -> Answer {
+    let file = match source {
+        "csv" => ("out/deep.csv", format!("id,v\n1,{json}\n")),
+        "json" => ("out/deep.ndjson", format!("{{\"id\":1,\"v\":{json}}}\n")),
+        _ => {
+            let body = format!(
+                "{{\"mode\":\"replace\",\"tables\":{{\"t\":{{\"source\":\"inline\",\"data\":[{{\"id\":1,\"v\":{json}}}]}}}}}}"
+            );
+            let request = store.service.request(Method::POST, &store.path("/import"));
+            let request = request
+                .token(&store.token)
+                .header("content-type", "application/json");
+            return request.body(body).await;
+        }
+    };
+    store.put_artifact(file.0, file.1.as_bytes());
+    let mut body = artifact("t", file.0);
+    body["mode"] = "replace".into();
+    store.post("/import", &body).await
+}
+
+#[tokio::test]
+async fn json_nests_128_levels_from_every_source() {
+    let Some(store) = Store::start_own().await else {
+        return;
+    };
+    let lists = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let (good, bad) = (lists(128), lists(129));
+    // What looks like brackets within texts, and many values beside one another, are no levels.
+    let wide = format!("[{}]", vec![r#"["[[[[[[[[[["]"#; 200].join(","));
+    store.table("t", &["id BIGINT", "v JSON"]).await;
+    for source in ["csv", "json", "inline"] {
+        import_json(&store, source, &good).await.expect_status(200);
+        let length = store.rows("SELECT strlen(CAST(v AS VARCHAR)) FROM t").await;
+        assert_eq!(length, json!([[256]]), "{source}");
+        if source != "csv" {
+            import_json(&store, source, &wide).await.expect_status(200);
+        }
+        let refused = import_json(&store, source, &bad).await;
+        let refused = refused.expect_error(422, "unprocessable");
+        for part in ["row 1", "'v'", "128 levels"] {
+            assert!(
+                refused.message().contains(part),
+                "{source}: {}",
+                refused.message()
+            );
+        }
+    }
+    store.delete("/tables/t").await;
+    store.table("t", &["id BIGINT", "v STRING"]).await;
+    let change = json!({ "modify_columns": [{ "name": "v", "type": "JSON" }] });
+    store
+        .append("t", &json!([{ "id": 1, "v": bad }]))
+        .await
+        .expect_status(200);
+    let refused = store.alter("t", &change).await.expect_error(422, "unprocessable");
+    assert!(
+        refused.text().contains("row 1") && refused.text().contains("'v'"),
+        "{}",
+        refused.text()
+    );
+    let mut texts = inline("t", &json!([{ "id": 1, "v": good }, { "id": 2, "v": wide }]));
+    texts["mode"] = "replace".into();
+    store.post("/import", &texts).await.expect_status(200);
+    store.alter("t", &change).await.expect_status(200);
 }
 
 #[tokio::test]

@@ -78,7 +78,6 @@ impl World {
             ("page_size=1001", "page_size"),
             ("page_size=-1", "page_size"),
             ("page_size=many", "page_size"),
-            ("next_page_token=", "next_page_token"),
             ("next_page_token=a%23b", "next_page_token"),
             ("next_page_token=a%00b", "next_page_token"),
         ] {

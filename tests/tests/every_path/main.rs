@@ -10,5 +10,6 @@ mod fuzz;
 mod http;
 mod ids;
 mod list_pages;
+mod parameters;
 mod reference;
 mod robustness;

@@ -105,7 +105,12 @@ async fn fields_of_ours_and_unknown_ones_are_ignored_on_write() {
     }
     let created = service.post(&token, "/prompts", &body).await.expect_status(201);
     let path = format!("/prompts/{}", created.id());
-    let updated = service.put(&token, &path, &foreign).await.expect_status(200);
+    let alone = service.put(&token, &path, &foreign).await;
+    let alone = alone.expect_error(400, "invalid_request");
+    assert!(alone.message().contains("'colour'"), "{}", alone.message());
+    let mut change = foreign.clone();
+    change["name"] = "Greeting".into();
+    let updated = service.put(&token, &path, &change).await.expect_status(200);
     for (answer, version) in [(&created, 1), (&updated, 2)] {
         assert_ne!(answer.body["id"], "mine");
         assert_eq!(answer.body["status"], "draft");

@@ -40,7 +40,10 @@ async fn waiting(runs: &Runs) -> Run {
 async fn an_update_has_defaults_and_carries_any_json() {
     let Some(runs) = Runs::start().await else { return };
     let run = waiting(&runs).await;
-    assert_eq!(runs.updates(&run, "").await, Vec::<Value>::new());
+    // An empty parameter counts as left out, and a whole number is an integer.
+    for query in ["", "?since=", "?since", "?&since=&", "?since=1.0"] {
+        assert_eq!(runs.updates(&run, query).await, Vec::<Value>::new(), "{query}");
+    }
     let path = format!("/workflows/runs/{}/updates", run.run_id);
     let nothing = runs.service.request(Method::POST, &path).token(&runs.token);
     nothing.await.expect_status(200);
@@ -98,7 +101,7 @@ async fn an_update_that_is_not_one_is_refused() {
         .expect_error(413, "payload_too_large");
     let unknown = runs.update(&Run::missing(), &json!({})).await;
     unknown.expect_error(404, "not_found");
-    for since in ["a", "1.5", ""] {
+    for since in ["a", "1.5"] {
         let refused = runs.get(&run, &format!("/updates?since={since}")).await;
         refused.expect_error(400, "invalid_request");
     }

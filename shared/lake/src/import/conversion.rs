@@ -38,6 +38,9 @@ const USUAL_TIMESTAMP: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[
 const TIMESTAMP: &str = r"^\s*(-?[0-9]{4,6}[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2})(?:[Tt ]([0-9]{1,2}:[0-9]{2})(?:(:[0-9]{2})(?:\.([0-9]+))?)?(?: ?(?:[Zz]|UTC|([+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9](?::?[0-5][0-9])?)?)))?)?\s*$";
 /// A text within JSON.
 const JSON_TEXT: &str = r#""(?:[^"\\]|\\.)*""#;
+/// Deepest nesting of JSON. Most readers of JSON stop there, and so would readers of an answer with the
+/// value.
+pub(crate) const MAX_JSON_DEPTH: usize = 128;
 /// What DuckDB takes outside of the texts in JSON, and RFC 8259 does not.
 const NO_JSON: &str = r"(?i)nan|inf|,\s*[\]}]";
 
@@ -123,6 +126,7 @@ impl Conversion {
             ],
             ColumnType::Json => vec![Reading {
                 is_foreign: Some(is_no_json(text)),
+                is_lossy: Some(is_too_deep(text)),
                 ..Reading::plain(text)
             }],
             ColumnType::String | ColumnType::Boolean => vec![Reading::plain(text)],
@@ -239,6 +243,21 @@ fn is_no_json(text: &str) -> String {
         "(contains(lower({text}), 'nan') OR contains(lower({text}), 'inf') OR regexp_matches({text}, ',\\s*[\\]}}]')) \
          AND regexp_matches(regexp_replace({text}, {}, '', 'g'), {no_json})",
         sql::literal(JSON_TEXT)
+    )
+}
+
+/// Returns the condition that valid JSON nests too deeply. Nearly all texts have too few brackets for that;
+/// of the others, each round removes the innermost brackets.
+fn is_too_deep(text: &str) -> String {
+    let opened = format!("strlen({text}) - strlen(replace(replace({text}, '[', ''), '{{', ''))");
+    let brackets = format!(
+        "translate(regexp_replace(regexp_replace({text}, {}, '', 'g'), '[^\\[\\]{{}}]+', '', 'g'), '{{}}', '[]')",
+        sql::literal(JSON_TEXT)
+    );
+    let rounds = vec!["''"; MAX_JSON_DEPTH].join(", ");
+    format!(
+        "({opened} > {MAX_JSON_DEPTH} AND \
+         list_reduce([{brackets}, {rounds}], lambda brackets, round: replace(brackets, '[]', '')) <> '')"
     )
 }
 

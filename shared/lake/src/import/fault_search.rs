@@ -77,7 +77,7 @@ pub(crate) fn faults(
             ));
         }
     }
-    let flaw = relation.flaw.unwrap_or("NULL::VARCHAR");
+    let flaw = relation.flaw.as_deref().unwrap_or("NULL::VARCHAR");
     if candidates.is_empty() && relation.flaw.is_none() {
         return Ok(Vec::new());
     }

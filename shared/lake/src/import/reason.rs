@@ -1,5 +1,6 @@
 //! Explains to the caller why a text is no value of a type.
 
+use crate::import::conversion::MAX_JSON_DEPTH;
 use crate::schema::types::ColumnType;
 
 /// Returns the explanation. `shown` is the text in quotes.
@@ -21,8 +22,10 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
             );
         }
         T::String => return format!("{shown} is not text in UTF-8"),
-        T::Timestamp if is_lossy && !has_nanoseconds(shown) => {
-            return format!("{shown} is outside of the years 0001 to 9999 that a time of 96 bits has");
+        T::Json if is_lossy => {
+            return format!(
+                "the value nests deeper than {MAX_JSON_DEPTH} levels; make it flatter, or use the type STRING"
+            );
         }
         T::Timestamp if is_lossy => {
             return format!(
@@ -96,11 +99,5 @@ fn is_plain_number(shown: &str) -> bool {
 fn has_other_characters(shown: &str) -> bool {
     shown
         .chars()
-        .any(|character| !character.is_ascii_digit() && !"'+-.eE".contains(character))
-}
-
-/// Returns whether a quoted time has more than six digits after the point.
-fn has_nanoseconds(shown: &str) -> bool {
-    let fraction = shown.split_once('.').map_or("", |(_, fraction)| fraction);
-    fraction.chars().take_while(char::is_ascii_digit).count() > 6
+        .any(|character| !character.is_ascii_digit() && !"'+-.eE…".contains(character))
 }

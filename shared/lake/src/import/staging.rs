@@ -59,8 +59,8 @@ impl StageOutcome {
 pub(crate) struct Relation {
     /// SQL that can stand after FROM. Its rows have the same order each time.
     pub(crate) sql: String,
-    /// The column with a row's fault, a [`fault_search::Flaw`]; NULL if the row has none.
-    pub(crate) flaw: Option<&'static str>,
+    /// SQL for a row's fault, a [`fault_search::Flaw`]; NULL if the row has none.
+    pub(crate) flaw: Option<String>,
 }
 
 /// An input file, and the destination of its rows.
@@ -152,7 +152,7 @@ pub(crate) fn copy(
     let mut values = Vec::new();
     for (column, source) in target.columns.iter().zip(sources) {
         let value = source.value(column, target.making())?;
-        values.push(match relation.flaw.filter(|_| values.is_empty()) {
+        values.push(match relation.flaw.as_ref().filter(|_| values.is_empty()) {
             // The search for faults finds the row and its flaw.
             Some(flaw) => {
                 format!("CASE WHEN {flaw} IS NOT NULL THEN error('the row has a flaw') ELSE {value} END")

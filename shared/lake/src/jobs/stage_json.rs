@@ -52,7 +52,7 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
     let reading = serde_json::to_string(&reading).map_err(Error::internal)?;
     let relation = Relation {
         sql: format!("{}({})", json_rows::NAME, sql::literal(&reading)),
-        flaw: Some(json_rows::FLAW),
+        flaw: Some(json_rows::FLAW.to_owned()),
     };
     staging::write(context, target, &sources, &relation)
 }

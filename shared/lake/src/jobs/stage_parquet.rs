@@ -14,12 +14,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::child::context::Context;
-use crate::import::faults::{MAX_SENTENCES, shown};
+use crate::import::faults::{MAX_SENTENCES, MAX_VALUE, shown};
+use crate::import::nested::FileType;
 use crate::import::nesting::levels;
 use crate::import::parquet_footer::{self, Fault, Footer};
 use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
+use crate::import::wide_decimals;
 use crate::schema::types::ColumnType;
 use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
@@ -28,6 +30,11 @@ const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
 /// Type of times in nanoseconds. DuckDB reads times in UTC and times of 96 bits only in whole microseconds.
 const NANOSECONDS: &str = "TIMESTAMP_NS";
+/// What is wrong with a time of 96 bits of which DuckDB reads another time.
+const NO_YEAR: &str = "the time is outside of the years 0001 to 9999 that a time of 96 bits has";
+/// What is wrong with a map of which JSON would keep a part.
+const EQUAL_KEYS: &str = "a map has the same key twice, and JSON would keep one of the values; write a list of pairs, or one \
+                          value for each key";
 /// Most levels of a type. DuckDB's readers of lists and maps take twice the time and memory for each.
 const MAX_LEVELS: usize = 16;
 /// Most groups of Parquet in a level: a list and a map are one in another.
@@ -39,8 +46,11 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
     let footer = check_footer(&input.input, target)?;
+    if !footer.wide_decimals.is_empty() {
+        wide_decimals::register(&context.connection)?;
+    }
     staging::enclose(context, &input.target, &input.input)?;
-    let relation = Relation {
+    let mut relation = Relation {
         sql: format!(
             "read_parquet({}, hive_partitioning = false)",
             sql::path(&input.input)?
@@ -51,6 +61,7 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
     check_levels(target, &columns)?;
     leave_out_index(context, target, &input.input, &mut columns)?;
     let sources = map_columns(context, target, &relation, &columns, &footer)?;
+    relation.flaw = flaw(target, &columns, &footer);
     match staging::write(context, target, &sources, &relation) {
         Err(error) if error.status() == 500 => Err(fault(context, target, &relation, error)),
         other => other,
@@ -86,8 +97,8 @@ fn check_footer(path: &Path, target: &Target) -> Result<Footer> {
         Ok(footer) => return Ok(footer),
         Err(Fault::Damaged) => return Err(damaged(target, None)),
         Err(Fault::Digits(column, digits)) => format!(
-            "the column {} in the Parquet file has decimals of {digits} digits, and at most 38 can be read exactly; write \
-             it as a decimal of at most 38 digits, or as text",
+            "the column {} in the Parquet file has decimals of {digits} digits within a list, struct or map, where at most \
+             38 can be read exactly; write them with at most 38 digits, or as text",
             shown(&column)
         ),
         Err(Fault::Long(bytes, most)) => format!(
@@ -212,12 +223,12 @@ fn map_columns(
             continue;
         };
         let identifier = sql::identifier(name);
-        let source = source(column.column_type, file_type, &identifier).map(|source| match source {
-            Source::Value(value) if footer.int96.contains(name) => {
-                Source::Checked(value, is_no_year(&identifier))
-            }
-            source => source,
-        });
+        let source = match footer.wide_decimals.get(name) {
+            // A repeated column is a list.
+            Some(scale) if file_type == "BLOB" => of_wide_decimal(column.column_type, &identifier, *scale),
+            Some(_) => None,
+            None => source(column.column_type, file_type, &identifier),
+        };
         match source {
             Some(source) => sources.push(source),
             // Programs that know no value have no type to write either.
@@ -291,9 +302,38 @@ fn is_null_throughout(context: &Context, relation: &Relation, name: &str) -> Res
         .map_err(|error| messages::own_error(&error))
 }
 
-/// Returns a condition on a time of 96 bits, of which DuckDB reads another time where it is beyond its range.
-fn is_no_year(name: &str) -> String {
-    format!("{name} NOT BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'")
+/// Returns SQL for what is wrong in a row beside values that do not convert; None if nothing can be.
+fn flaw(target: &Target, found: &[(String, String)], footer: &Footer) -> Option<String> {
+    let mut flaws = Vec::new();
+    for (index, column) in target.columns.iter().enumerate() {
+        let mut found = found.iter();
+        let Some((name, file_type)) = found.find(|(name, _)| name.eq_ignore_ascii_case(&column.name)) else {
+            continue;
+        };
+        let (file_type, name) = (FileType::parse(file_type), sql::identifier(name));
+        let has_int96 = footer
+            .int96
+            .iter()
+            .any(|int96| int96.eq_ignore_ascii_case(&column.name));
+        let is_no_year = if has_int96 {
+            file_type.is_no_year(&name)
+        } else {
+            None
+        };
+        for (is_wrong, reason) in [
+            (is_no_year, NO_YEAR),
+            (file_type.has_equal_keys(&name), EQUAL_KEYS),
+        ] {
+            flaws.extend(is_wrong.map(|is_wrong| {
+                format!(
+                    "CASE WHEN {is_wrong} THEN CAST(to_json({{\"column\": {index}, \
+                     \"value\": substr(CAST({name} AS VARCHAR), 1, {MAX_VALUE}), \"reason\": {}}}) AS VARCHAR) END",
+                    sql::literal(reason)
+                )
+            }));
+        }
+    }
+    (!flaws.is_empty()).then(|| format!("coalesce({})", flaws.join(", ")))
 }
 
 fn shortened(file_type: &str) -> String {
@@ -302,6 +342,15 @@ fn shortened(file_type: &str) -> String {
         text.push('…');
     }
     text
+}
+
+/// Returns the conversion of a decimal of more than 38 digits, like [`source`].
+fn of_wide_decimal(column_type: ColumnType, name: &str, scale: i32) -> Option<Source> {
+    let takes_numbers = !matches!(
+        column_type,
+        ColumnType::Boolean | ColumnType::Date | ColumnType::Timestamp
+    );
+    takes_numbers.then(|| Source::Text(wide_decimals::text(name, scale)))
 }
 
 /// Returns the conversion of a value from the file's type to the column's type; None if the types are

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::integers::Integers;
 use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::strict::Object;
 use crate::error::{Error, ErrorKind};
@@ -138,7 +139,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         return Err(Error::invalid("The body is empty; send a JSON object."));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let integers = Integers {
+        inner: &mut deserializer,
+        are_texts: false,
+    };
+    let value = serde_path_to_error::deserialize(integers).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
         if cause.is_data() && path != "." {
@@ -158,7 +163,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 
 /// Parses a part of a body that was kept unparsed; a rejection names the JSON path from the body's root.
 pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Error> {
-    serde_path_to_error::deserialize(part).map_err(|error| {
+    let integers = Integers {
+        inner: part,
+        are_texts: false,
+    };
+    serde_path_to_error::deserialize(integers).map_err(|error| {
         let below = error.path().to_string();
         let below = match below.as_str() {
             "." => String::new(),

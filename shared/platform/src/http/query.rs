@@ -10,9 +10,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
+use super::integers::Integers;
 use crate::error::Error;
 
-/// Query parameters of a request. Unknown ones are ignored.
+/// Query parameters of a request. Unknown ones are ignored, and an empty one counts as left out: forms and
+/// clients send it for a field without a value.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 
@@ -20,9 +22,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        let text = parts.uri.query().unwrap_or_default();
-        let deserializer = serde_html_form::Deserializer::from_bytes(text.as_bytes());
-        serde_path_to_error::deserialize(deserializer)
+        let pairs = parts.uri.query().unwrap_or_default().split('&');
+        let given = pairs.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
+        let text = given.collect::<Vec<_>>().join("&");
+        let integers = Integers {
+            inner: serde_html_form::Deserializer::from_bytes(text.as_bytes()),
+            are_texts: true,
+        };
+        serde_path_to_error::deserialize(integers)
             .map(Self)
             .map_err(|error| {
                 let name = error.path().to_string();

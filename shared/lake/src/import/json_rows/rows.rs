@@ -13,17 +13,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{AnyError, Column, Message, Reading};
+use crate::import::conversion::MAX_JSON_DEPTH;
 use crate::import::fault_search::Flaw;
 use crate::import::faults::{cut, shown};
+use crate::import::reason;
 use crate::schema::types::ColumnType;
 
 /// Most rows that DuckDB takes at a time.
 const MAX_BATCH_ROWS: usize = 2_048;
 /// Bytes at which a batch is sent before it is full.
 const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
-/// Deepest nesting of a value. Most JSON readers stop there, and so would readers of an answer with the
-/// value.
-const MAX_DEPTH: usize = 128;
 
 /// A row as sent. It keeps repeated keys, so that they are reported and not silently dropped.
 struct Row<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
@@ -225,8 +224,8 @@ fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>
     let is_json = column.column_type == ColumnType::Json;
     match raw.bytes().next() {
         Some(b'n') => Ok(None),
-        _ if is_json && depth(raw) > MAX_DEPTH => {
-            Err(because(format!("the value nests deeper than {MAX_DEPTH} levels")))
+        _ if is_json && depth(raw) > MAX_JSON_DEPTH => {
+            Err(because(reason::reason(ColumnType::Json, true, &shown(raw))))
         }
         Some(b'"') if !is_json => serde_json::from_str(raw)
             .map(Some)

@@ -25,7 +25,7 @@ const SHARED: [Shared; 11] = [
         kind: ErrorKind::InvalidRequest,
         name: "InvalidRequest",
         when: "A part of the request is missing, malformed or out of its limits. The message names it.",
-        message: "The query parameter 'limit' is not as it must be: invalid digit found in string.",
+        message: "The query parameter 'limit' is not as it must be: invalid value: string \"many\", expected an integer.",
     },
     Shared {
         kind: ErrorKind::Unauthenticated,
