@@ -1,10 +1,11 @@
 //! Evaluates a compiled condition as json-logic-js does.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::budget::{Budget, Result, Stop};
-use super::rule::{Operator, Rule};
+use super::rule::{Operator, Rule, Variable};
 use super::value::{Value, join};
 
 /// Evaluates a rule over `data`: the event, or an item of a list in it.
@@ -17,6 +18,16 @@ pub(super) fn evaluate(rule: &Rule, data: &Value, budget: &mut Budget) -> Result
             Value::list(items, budget)
         }
         Rule::Operation(operator, arguments) => operation(*operator, arguments, data, budget),
+        Rule::Variable(variable) => {
+            // The name is an argument, too.
+            budget.spend(1)?;
+            let default = match &variable.default {
+                Some(default) => evaluate(default, data, budget)?,
+                None => Value::Undefined,
+            };
+            let Variable { parts, units, .. } = &**variable;
+            property(parts.iter().map(String::as_str), *units, &default, data, budget)
+        }
     }
 }
 
@@ -33,8 +44,8 @@ fn operation(operator: Operator, arguments: &[Rule], data: &Value, budget: &mut 
             let items = kept(arguments, data, budget)?;
             Value::list(items, budget)
         }
-        Operator::None => Ok(Value::Bool(kept(arguments, data, budget)?.is_empty())),
-        Operator::Some => Ok(Value::Bool(!kept(arguments, data, budget)?.is_empty())),
+        Operator::None => Ok(Value::Bool(!any(arguments, data, budget)?)),
+        Operator::Some => Ok(Value::Bool(any(arguments, data, budget)?)),
         Operator::All => every(arguments, data, budget),
         Operator::Map => {
             let [list, logic, ..] = arguments else {
@@ -49,10 +60,16 @@ fn operation(operator: Operator, arguments: &[Rule], data: &Value, budget: &mut 
             Value::list(items, budget)
         }
         Operator::Reduce => reduce(arguments, data, budget),
-        eager => {
-            let values = all(arguments, data, budget)?;
-            calculate(eager, &values, data, budget)
-        }
+        eager => match arguments {
+            [one, other] => {
+                let values = [evaluate(one, data, budget)?, evaluate(other, data, budget)?];
+                calculate(eager, &values, data, budget)
+            }
+            _ => {
+                let values = all(arguments, data, budget)?;
+                calculate(eager, &values, data, budget)
+            }
+        },
     }
 }
 
@@ -99,6 +116,20 @@ fn kept(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Vec<Val
         }
     }
     Ok(items)
+}
+
+/// Returns whether the second argument holds for an item of the first.
+fn any(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<bool> {
+    if let [list, logic, ..] = arguments
+        && let Value::List(list) = evaluate(list, data, budget)?
+    {
+        for item in &list.items {
+            if evaluate(logic, item, budget)?.is_truthy() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn every(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value> {
@@ -313,28 +344,46 @@ fn cut(text: &[u16], start: f64, length: Option<f64>) -> &[u16] {
 }
 
 fn variable(name: &Value, default: &Value, data: &Value, budget: &mut Budget) -> Result<Value> {
-    let absent = || match default {
-        Value::Undefined => Value::Null,
-        default => default.clone(),
-    };
     let name = match name {
         Value::Undefined | Value::Null => return Ok(data.clone()),
         Value::Text(units) if units.is_empty() => return Ok(data.clone()),
         name => name.units(budget)?,
     };
-    budget.spend_units(name.len())?;
-    let mut value = data.clone();
-    for part in String::from_utf16_lossy(&name).split('.') {
+    let path = String::from_utf16_lossy(&name);
+    property(path.split('.'), name.len(), default, data, budget)
+}
+
+/// Returns the property at the end of a path of `units` in UTF-16, or the default.
+fn property<'a>(
+    path: impl Iterator<Item = &'a str>,
+    units: usize,
+    default: &Value,
+    data: &Value,
+    budget: &mut Budget,
+) -> Result<Value> {
+    let absent = || match default {
+        Value::Undefined => Value::Null,
+        default => default.clone(),
+    };
+    budget.spend_units(units)?;
+    let mut value = Cow::Borrowed(data);
+    for part in path {
         budget.spend(1)?;
         if value.is_nullish() {
             return Ok(absent());
         }
-        value = value.property(part, budget)?;
-        if matches!(value, Value::Undefined) {
-            return Ok(absent());
+        let next = match value {
+            Cow::Borrowed(value) => value.property(part, budget)?,
+            Cow::Owned(value) => value
+                .property(part, budget)?
+                .map(|next| Cow::Owned(next.into_owned())),
+        };
+        match next {
+            Some(next) if !matches!(*next, Value::Undefined) => value = next,
+            _ => return Ok(absent()),
         }
     }
-    Ok(value)
+    Ok(value.into_owned())
 }
 
 /// Returns the names whose value is null, an empty text or not there.

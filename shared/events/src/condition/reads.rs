@@ -2,7 +2,7 @@
 
 use super::budget::{Budget, MAX_STEPS};
 use super::evaluate::evaluate;
-use super::rule::{Operator, Rule};
+use super::rule::{Operator, Rule, Variable};
 use super::value::Value;
 
 /// Maximum number of values that are shown.
@@ -23,6 +23,12 @@ fn collect(rule: &Rule, paths: &mut Vec<String>) {
         Rule::Constant(_) => return,
         Rule::List(rules) => return rules.iter().for_each(|rule| collect(rule, paths)),
         Rule::Operation(operator, arguments) => (*operator, arguments),
+        Rule::Variable(variable) => {
+            if !paths.contains(&variable.path) {
+                paths.push(variable.path.clone());
+            }
+            return variable.default.iter().for_each(|rule| collect(rule, paths));
+        }
     };
     match operator {
         Operator::Var => arguments.iter().take(1).for_each(|name| add(name, paths)),
@@ -59,8 +65,9 @@ fn add(name: &Rule, paths: &mut Vec<String>) {
 pub(super) fn values(rule: &Rule, event: &Value) -> String {
     let mut budget = Budget { left: MAX_STEPS };
     let mut value = |path: &str| {
-        let var = Rule::Operation(Operator::Var, vec![Rule::Constant(Value::text(path))]);
-        let value = evaluate(&var, event, &mut budget).unwrap_or(Value::Undefined);
+        let units: Vec<u16> = path.encode_utf16().collect();
+        let variable = Rule::Variable(Box::new(Variable::new(&units, None)));
+        let value = evaluate(&variable, event, &mut budget).unwrap_or(Value::Undefined);
         format!("{path} is {}", shown(&value))
     };
     let values = paths(rule).into_iter().take(MAX_SHOWN);

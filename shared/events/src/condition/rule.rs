@@ -1,5 +1,7 @@
 //! Compiles a condition, and refuses one that cannot work.
 
+use std::sync::Arc;
+
 use platform::{Error, Result};
 use serde_json::{Map, Value as Json};
 
@@ -17,6 +19,30 @@ pub(super) enum Rule {
     Constant(Value),
     List(Vec<Rule>),
     Operation(Operator, Vec<Rule>),
+    /// `var` with a name that stands in the condition, as nearly always.
+    Variable(Box<Variable>),
+}
+
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub path: String,
+    /// Parts of the path.
+    pub parts: Vec<String>,
+    /// Length of the path in UTF-16.
+    pub units: usize,
+    pub default: Option<Rule>,
+}
+
+impl Variable {
+    pub fn new(units: &[u16], default: Option<Rule>) -> Self {
+        let path = String::from_utf16_lossy(units);
+        Self {
+            parts: path.split('.').map(str::to_owned).collect(),
+            path,
+            units: units.len(),
+            default,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +177,16 @@ fn operation(fields: &Map<String, Json>, nodes: &mut usize, depth: usize) -> Res
         )));
     }
     let arguments = arguments.iter().map(|argument| rule(argument, nodes, depth + 1));
-    Ok(Rule::Operation(*operator, arguments.collect::<Result<_>>()?))
+    let arguments: Vec<Rule> = arguments.collect::<Result<_>>()?;
+    if *operator == Operator::Var
+        && let Some(Rule::Constant(Value::Text(name))) = arguments.first()
+        && !name.is_empty()
+    {
+        let name = Arc::clone(name);
+        let default = arguments.into_iter().nth(1);
+        return Ok(Rule::Variable(Box::new(Variable::new(&name, default))));
+    }
+    Ok(Rule::Operation(*operator, arguments))
 }
 
 pub(super) fn refusal(why: &str) -> Error {

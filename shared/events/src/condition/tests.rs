@@ -164,7 +164,7 @@ fn condition_that_exceeds_its_budget_has_no_result() {
     for rule in [
         json!({"cat": vec![json!({"var": "details.numbers"}); 300]}),
         json!({"map": [ints, {"map": [ints, {"cat": [text, {"var": ""}]}]}]}),
-        json!({"none": [ints, {"none": [ints, {"in": [{"var": ""}, text]}]}]}),
+        json!({"none": [ints, {"some": [ints, {"in": [{"var": ""}, text]}]}]}),
         json!({"map": [numbers, {"map": [ints, {"cat": [{"var": ""}, text]}]}]}),
         json!({"none": [{"map": [numbers, text]}, {"in": ["yyyyyyyz", {"var": ""}]}]}),
         json!({"reduce": [numbers, {"cat": [{"var": "accumulator"}, {"var": "accumulator"}]}, "x"]}),

@@ -2,6 +2,7 @@
 //!
 //! Texts are lists of UTF-16 code units, and numbers are doubles, because JSONLogic compares them so.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -187,22 +188,21 @@ impl Value {
         }
     }
 
-    /// Returns a property, without those that JavaScript's prototypes add.
-    pub fn property(&self, name: &str, budget: &mut Budget) -> Result<Self> {
+    /// Returns a property, without those that JavaScript's prototypes add; None where it is undefined.
+    pub fn property(&self, name: &str, budget: &mut Budget) -> Result<Option<Cow<'_, Self>>> {
         budget.spend_units(name.len())?;
+        let length = |length: usize| Some(Cow::Owned(Self::Number(length as f64)));
         Ok(match self {
-            Self::Object(fields) => fields.get(name).cloned().unwrap_or(Self::Undefined),
-            Self::List(list) if name == "length" => Self::Number(list.items.len() as f64),
-            Self::Text(units) if name == "length" => Self::Number(units.len() as f64),
-            Self::List(list) => {
-                let item = index(name).and_then(|index| list.items.get(index));
-                item.cloned().unwrap_or(Self::Undefined)
-            }
-            Self::Text(units) => {
-                let unit = index(name).and_then(|index| units.get(index));
-                unit.map_or(Self::Undefined, |unit| Self::Text([*unit].into()))
-            }
-            _ => Self::Undefined,
+            Self::Object(fields) => fields.get(name).map(Cow::Borrowed),
+            Self::List(list) if name == "length" => length(list.items.len()),
+            Self::Text(units) if name == "length" => length(units.len()),
+            Self::List(list) => index(name)
+                .and_then(|index| list.items.get(index))
+                .map(Cow::Borrowed),
+            Self::Text(units) => index(name)
+                .and_then(|index| units.get(index))
+                .map(|unit| Cow::Owned(Self::Text([*unit].into()))),
+            _ => None,
         })
     }
 }
