@@ -191,7 +191,7 @@ pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
         return Err(Error::invalid("The body must be a JSON object."));
     };
     let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
-    transform::read(text.trim(), &fields, defaults)
+    transform::read(text.trim_start_matches('\u{feff}').trim(), &fields, defaults)
 }
 
 /// Refuses with 400 JSON that nests deeper than readers of the event can parse. The result is arbitrary for

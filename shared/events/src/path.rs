@@ -65,7 +65,7 @@ pub(crate) fn steps(path: &str) -> Option<Vec<Cow<'_, str>>> {
             Some(inside) => bracketed(inside)?,
             None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),
         };
-        if step.is_empty() || step == "*" || step.contains("{{") {
+        if step.is_empty() || step == "*" || step.contains("{{") || step.starts_with("${") {
             return None;
         }
         steps.push(step.into());

@@ -15,14 +15,14 @@ use crate::path;
 pub const DEFAULT_ACTION: &str = "received";
 /// Resource type where neither the body nor the channel has one.
 pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
+/// Least number of seconds that is a time, of the year 1973: smaller ones are rather a year or a day.
+const FIRST_SECONDS: i128 = 100_000_000;
 /// Numbers from this one on are milliseconds since the Unix epoch, not seconds: seconds reach it in the year
 /// 5138. So it is with the next ones.
-const FIRST_MILLIS: f64 = 1e11;
-const FIRST_MICROS: f64 = 1e14;
-const FIRST_NANOS: f64 = 1e17;
-const END_OF_NANOS: f64 = 1e20;
-/// Smallest number of seconds that is a time as a text, of the year 1973.
-const FIRST_TEXT: f64 = 1e8;
+const FIRST_MILLIS: i128 = 100_000_000_000;
+const FIRST_MICROS: i128 = 1_000 * FIRST_MILLIS;
+const FIRST_NANOS: i128 = 1_000 * FIRST_MICROS;
+const END_OF_NANOS: i128 = 1_000 * FIRST_NANOS;
 
 /// Paths to the parts of an event in the body of an external system, such as `commits.0.id`,
 /// `$.commits[0].id` or `metadata['order.id']`.
@@ -174,31 +174,69 @@ fn as_time(value: &Value) -> Option<UtcTime> {
     let time = match value {
         Value::String(text) => {
             let text = text.trim();
-            let iso = text.parse::<UtcTime>().ok();
-            // A smaller number is rather a year or a day.
-            let number = text
-                .parse()
-                .ok()
-                .filter(|number: &f64| number.abs() >= FIRST_TEXT);
-            iso.or_else(|| UtcTime::from_rfc2822(text))
-                .or_else(|| of_epoch(number?))
+            let time = iso(text).or_else(|| UtcTime::from_rfc2822(text));
+            time.or_else(|| of_epoch(text))
         }
-        Value::Number(number) => of_epoch(number.as_f64()?),
+        Value::Number(number) => of_epoch(&number.to_string()),
         _ => None,
     };
     time.filter(|time| time.is_in_common_era())
 }
 
-/// Returns the time of a number of seconds, milliseconds, microseconds or nanoseconds since the Unix epoch.
-fn of_epoch(number: f64) -> Option<UtcTime> {
+/// Reads ISO 8601, and its forms with a blank before the offset or with `UTC` for `Z`.
+fn iso(text: &str) -> Option<UtcTime> {
+    let parsed = text.parse().ok();
+    parsed.or_else(|| {
+        let (time, offset) = text.rsplit_once(' ')?;
+        match offset {
+            "UTC" => format!("{time}Z").parse().ok(),
+            offset if offset.starts_with(['+', '-']) => format!("{time}{offset}").parse().ok(),
+            _ => None,
+        }
+    })
+}
+
+/// Returns the time of a decimal number of seconds, milliseconds, microseconds or nanoseconds since the Unix
+/// epoch. None for digits that are rather a day of the calendar, as `20240310` or `20240310123000`.
+fn of_epoch(text: &str) -> Option<UtcTime> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let is_plain = fraction.bytes().all(|digit| digit.is_ascii_digit());
+    let number: i128 = whole.parse().ok().filter(|_| is_plain)?;
+    let fraction: i128 = thousandths.parse().ok()?;
+    // Whole seconds before 1970 have no fraction in practice.
+    let fraction = if whole.starts_with('-') {
+        -fraction
+    } else {
+        fraction
+    };
     let millis = match number.abs() {
-        size if size < FIRST_MILLIS => number * 1e3,
+        size if size < FIRST_SECONDS && size > 0 => return None,
+        _ if is_calendar(whole) => return None,
+        size if size < FIRST_MILLIS => number * 1_000 + fraction,
         size if size < FIRST_MICROS => number,
-        size if size < FIRST_NANOS => number / 1e3,
-        size if size < END_OF_NANOS => number / 1e6,
+        size if size < FIRST_NANOS => number.div_euclid(1_000),
+        size if size < END_OF_NANOS => number.div_euclid(1_000_000),
         _ => return None,
     };
-    UtcTime::from_millis(millis as i64)
+    UtcTime::from_millis(i64::try_from(millis).ok()?)
+}
+
+/// Whether digits are a day of 1900 to 2100 with hours and minutes, and perhaps seconds. Eight digits are no
+/// time anyway.
+fn is_calendar(digits: &str) -> bool {
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or("00");
+    let is_within = |part: &str, least: u32, most: u32| {
+        part.parse()
+            .is_ok_and(|number: u32| (least..=most).contains(&number))
+    };
+    matches!(digits.len(), 12 | 14)
+        && is_within(part(0, 4), 1_900, 2_100)
+        && is_within(part(4, 6), 1, 12)
+        && is_within(part(6, 8), 1, 31)
+        && is_within(part(8, 10), 0, 23)
+        && is_within(part(10, 12), 0, 59)
+        && is_within(part(12, 14), 0, 60)
 }
 
 #[cfg(test)]
@@ -339,6 +377,23 @@ mod tests {
             (json!("14 Nov 2023 22:13:20 GMT"), Some("2023-11-14T22:13:20Z")),
             (json!("2023-11-14T22:13:20.123Z"), Some(time)),
             (json!("2024"), None),
+            (
+                json!(1_730_812_862_378_000_000_u64),
+                Some("2024-11-05T13:21:02.378Z"),
+            ),
+            (json!("1730812862378000000"), Some("2024-11-05T13:21:02.378Z")),
+            (json!(0), Some("1970-01-01T00:00:00Z")),
+            (json!(-1_700_000_000), Some("1916-02-18T01:46:40Z")),
+            (json!("2024-03-10 02:30:00 UTC"), Some("2024-03-10T02:30:00Z")),
+            (json!("2024-03-10 02:30:00 -0500"), Some("2024-03-10T07:30:00Z")),
+            (json!("2024-03-09T24:00:00Z"), Some("2024-03-10T00:00:00Z")),
+            (json!(2024), None),
+            (json!(20_240_310), None),
+            (json!(20_240_310_123_000_u64), None),
+            (json!("20141030133525"), None),
+            (json!("202403101230"), None),
+            (json!("1e9"), None),
+            (json!("1700000000.x"), None),
             (json!("inf"), None),
             (json!("NaN"), None),
             (json!(1e20), None),

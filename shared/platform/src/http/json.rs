@@ -138,6 +138,13 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid("The body is empty; send a JSON object."));
     }
+    // RFC 8259 lets a reader ignore the mark, which some programs write.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if let Some(other) = other_than_json(bytes) {
+        return Err(Error::invalid(format!(
+            "The body is {other}, and must be JSON in UTF-8."
+        )));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let integers = Integers {
         inner: &mut deserializer,
@@ -159,6 +166,22 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         .end()
         .map_err(|error| Error::invalid(format!("The body is not valid JSON: {error}.")))?;
     Ok(value)
+}
+
+/// Returns what a body is that begins as no JSON does.
+fn other_than_json(bytes: &[u8]) -> Option<&'static str> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-%+[]".contains(byte);
+    match bytes.trim_ascii_start() {
+        [0x1f, 0x8b, ..] => Some("compressed with gzip"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("text in UTF-16"),
+        [b'<', ..] => Some("XML or HTML"),
+        [b'-', b'-', ..] => Some("a form of the type multipart/form-data"),
+        [b'a'..=b'z' | b'A'..=b'Z', ..] => {
+            let name = bytes.iter().position(|byte| !is_name(byte))?;
+            (bytes.get(name) == Some(&b'=')).then_some("a form of the type application/x-www-form-urlencoded")
+        }
+        _ => None,
+    }
 }
 
 /// Parses a part of a body that was kept unparsed; a rejection names the JSON path from the body's root.
@@ -201,6 +224,29 @@ mod tests {
 
     fn rejection(body: &str) -> String {
         parse::<Outer>(body.as_bytes()).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn bodies_of_other_forms_are_named() {
+        let named = |body: &[u8]| parse::<Outer>(body).unwrap_err().message().to_owned();
+        for (body, form) in [
+            (
+                &b"payload=%7B%7D"[..],
+                "a form of the type application/x-www-form-urlencoded",
+            ),
+            (b"--x\r\ncontent-disposition: form-data", "multipart/form-data"),
+            (b"\x1f\x8b\x08", "compressed with gzip"),
+            (b"\xff\xfe{\0", "text in UTF-16"),
+            (b" <!doctype html>", "XML or HTML"),
+        ] {
+            let named = named(body);
+            assert!(
+                named.contains(form) && named.contains("must be JSON in UTF-8"),
+                "{named}"
+            );
+        }
+        assert!(named(b"columns").contains("not valid JSON"));
+        assert!(parse::<Outer>(b"\xef\xbb\xbf{\"columns\":[]}").is_ok());
     }
 
     #[test]
