@@ -52,9 +52,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
 }
 
 async fn handler(call: Call<ReadPrompts>, Json(body): Json<RenderPrompt>) -> Result<Reply<RenderedPrompt>> {
-    call.tenant()?;
+    let tenant = call.tenant()?;
     // Large data take up to 0.1 s of processor time.
-    let rendered = low_priority::run(async move {
+    let rendered = low_priority::run(tenant.account(), async move {
         prompts::render_unstored(body.content_type, &body.content, &Value::Object(body.data))
     });
     let text = rendered.await?.map_err(Error::invalid)?;

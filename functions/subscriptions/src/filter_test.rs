@@ -116,7 +116,9 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
     let has_semantic = filter.semantic_condition.is_some();
     let warnings = filter.warnings();
     // A condition may compute for as long as its limit of steps allows.
-    let compared = low_priority::run(async move { why_filter_excludes(&filter, &envelope) });
+    let compared = low_priority::run(tenant.account(), async move {
+        why_filter_excludes(&filter, &envelope)
+    });
     let reason = compared.await??;
     let matches = reason.is_none();
     Ok(Reply::ok(FilterVerdict {

@@ -107,41 +107,36 @@ impl LogStore {
         if logs.iter().any(|log| log.account != account || log.kind != kind) {
             return Err(Error::internal("a snapshot of logs of several accounts or kinds"));
         }
-        let permit = self.tail_permit(&account).await?;
-        let (store, logs) = (self.clone(), logs.to_vec());
-        let taken = low_priority::run(async move {
-            let _permit = permit;
-            store.take_snapshot(kind, &account, &logs, (from, to)).await
-        });
-        taken.await?
-    }
-
-    async fn take_snapshot(
-        &self,
-        kind: LogKind,
-        account: &str,
-        logs: &[LogId],
-        times: (UtcTime, UtcTime),
-    ) -> Result<Snapshot> {
-        let bytes = TailBytes::default();
-        let folder = self.temporary_folder(account)?;
-        let views = logs.iter().enumerate().map(|(number, log)| {
-            let path = folder.path().join(format!("{number}.ndjson"));
-            self.view(log, times, &bytes, path).boxed()
-        });
-        let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
-        let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
+        let _permit = self.tail_permit(&account).await?;
+        let folder = self.temporary_folder(&account)?;
+        let (store, logs, path) = (self.clone(), logs.to_vec(), folder.path().to_owned());
+        let views = low_priority::run(
+            &account,
+            async move { store.views(&logs, (from, to), &path).await },
+        );
+        let mut views = views.await??;
         self.check_size(&views)?;
         let files = self.pin(&views).await?;
-        self.leave_out_archived(account, &mut views, &files).await?;
+        self.leave_out_archived(&account, &mut views, &files).await?;
         let tail = tail_of(kind, views, folder)?;
         Ok(Snapshot {
             source: source(kind, &files, tail.as_ref())?,
             store: self.clone(),
-            account: account.to_owned(),
+            account,
             files,
             tail,
         })
+    }
+
+    /// Reads logs, and writes their tails to files in a folder.
+    async fn views(&self, logs: &[LogId], times: (UtcTime, UtcTime), folder: &Path) -> Result<Vec<LogView>> {
+        let bytes = TailBytes::default();
+        let views = logs.iter().enumerate().map(|(number, log)| {
+            let path = folder.join(format!("{number}.ndjson"));
+            self.view(log, times, &bytes, path).boxed()
+        });
+        let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
+        stream::iter(views).buffered(MAX_LOGS).try_collect().await
     }
 
     fn check_size(&self, views: &[LogView]) -> Result<()> {

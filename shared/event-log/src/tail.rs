@@ -214,10 +214,10 @@ pub(crate) async fn bounded_tail<R: DeserializeOwned + Send + 'static>(
     logs: &Logs,
     log: &LogId,
 ) -> Result<Vec<TailRecord<R>>> {
-    let (logs, log) = (logs.clone(), log.clone());
-    let read = low_priority::run(async move {
-        let keys = bounded_keys(&logs, &log).await?;
-        logs.tail_records(&log, &keys).await
+    let (logs, of_log) = (logs.clone(), log.clone());
+    let read = low_priority::run(&log.account, async move {
+        let keys = bounded_keys(&logs, &of_log).await?;
+        logs.tail_records(&of_log, &keys).await
     });
     read.await?
 }

@@ -53,6 +53,11 @@ pub struct Permit {
 }
 
 impl Permit {
+    /// Returns the account that holds the permit.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
     /// Lends the permit to the next account in turn while its work continues, because the work takes long and
     /// yields to any other. The account still holds the permit. Up to half of the permits can be lent; a
     /// further one is lent when an earlier one is dropped.

@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         let warnings = match prompt.content.len() > SHORT {
             true => {
                 let prompt = prompt.clone();
-                low_priority::run(async move { check_content(&prompt) }).await?
+                low_priority::run(self.account, async move { check_content(&prompt) }).await?
             }
             false => check_content(prompt),
         };

@@ -120,7 +120,10 @@ impl Pass<'_> {
     pub(super) async fn read_tail(&self) -> Result<Batch> {
         let (logs, objects) = (self.archiver.logs.clone(), self.archiver.objects.clone());
         let log = self.log.clone();
-        low_priority::run(async move { Batch::read(&logs, &objects, &log).await }).await?
+        low_priority::run(&self.log.account, async move {
+            Batch::read(&logs, &objects, &log).await
+        })
+        .await?
     }
 }
 
@@ -155,8 +158,8 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
 }
 
 /// Writes rows as NDJSON, the input of the log's files.
-pub(super) async fn write_rows(path: PathBuf, rows: Vec<String>) -> Result<()> {
-    low_priority::run(async move { write_lines(&path, &rows) }).await?
+pub(super) async fn write_rows(account: &str, path: PathBuf, rows: Vec<String>) -> Result<()> {
+    low_priority::run(account, async move { write_lines(&path, &rows) }).await?
 }
 
 fn write_lines(path: &Path, rows: &[String]) -> Result<()> {

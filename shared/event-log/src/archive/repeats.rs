@@ -41,7 +41,7 @@ impl Pass<'_> {
             .iter()
             .map(|record| serde_json::json!({ "id": record.id }).to_string());
         let rows: Vec<_> = rows.collect();
-        write_rows(ids, rows).await?;
+        write_rows(&self.log.account, ids, rows).await?;
         let mut known = HashSet::new();
         for part in parts(files) {
             known.extend(self.known_ids(&part).await?);

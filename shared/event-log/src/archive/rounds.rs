@@ -85,7 +85,7 @@ impl Pass<'_> {
     async fn write_group(&self, day: &str, pending: Vec<Pending>) -> Result<LogFile> {
         let rows = self.path("rows.ndjson");
         let texts = pending.into_iter().map(|record| record.row).collect();
-        write_rows(rows.clone(), texts).await?;
+        write_rows(&self.log.account, rows.clone(), texts).await?;
         let id = ids::new_id(self.now());
         let path = self.path(&format!("{id}.parquet"));
         let written = write(

@@ -82,7 +82,8 @@ impl ListenerFilters {
         event: Box<RawValue>,
     ) -> Result<Vec<Listener>> {
         let cache = Arc::clone(&self.cache);
-        let fitting = low_priority::run(async move {
+        let account = permit.account().to_owned();
+        let fitting = low_priority::run(&account, async move {
             let _permit = permit;
             fitting(&cache, listeners, event, &mut Steps::new(STEPS))
         });

@@ -1,9 +1,6 @@
 //! Defines the target that starts a process for each event.
 
-use std::sync::LazyLock;
-
 use platform::error::Fault;
-use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::records::processes::{ProcessRef, Processes};
 use platform::{Error, Result, Tenant, low_priority};
 use schemars::{JsonSchema, Schema};
@@ -17,9 +14,6 @@ use crate::template;
 pub const PROCESS_TYPE: &str = "Process";
 /// Maximum size of a definition in a subscription, in bytes of JSON.
 pub const MAX_DEFINITION_BYTES: usize = 65_536;
-
-/// Turns of checks, one at a time: more threads would take the processors from other requests.
-static CHECKS: LazyLock<FairPermits> = LazyLock::new(|| FairPermits::new(1, MAX_WAITING_REQUESTS));
 
 /// Who decides about the tasks of a process that act outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -103,11 +97,7 @@ impl ProcessTarget {
         let text = text(definition)?;
         let checked = text.clone();
         // A check takes up to some hundred milliseconds.
-        let turn = CHECKS.wait(tenant.account()).await?;
-        let checked = low_priority::run(async move {
-            let _turn = turn;
-            process::check(&checked)
-        });
+        let checked = low_priority::run(tenant.account(), async move { process::check(&checked) });
         let definition = checked.await?.map_err(refused)?;
         if let Some(secret) = definition.secrets.first()
             && !processes.allows_inline_secrets(tenant).await?

@@ -95,7 +95,7 @@ async fn origin(
 ) -> Result<Option<Origin>, Failure> {
     let (own_digest, own_text) = (digest.to_owned(), text.to_owned());
     // A check takes up to some hundred milliseconds.
-    let compiled = low_priority::run(async move { compiled(&own_digest, &own_text) });
+    let compiled = low_priority::run(tenant.account(), async move { compiled(&own_digest, &own_text) });
     // The turn reports the faults of a definition.
     let Ok(definition) = compiled.await? else {
         return Ok(None);
