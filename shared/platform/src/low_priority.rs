@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_error() {
         let failed = run("acme", async {
-            assert!(std::hint::black_box(false), "on purpose")
+            assert!(std::hint::black_box(false), "on purpose");
         })
         .await;
         assert_eq!(failed.unwrap_err().status(), 500);
