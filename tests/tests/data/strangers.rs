@@ -350,3 +350,52 @@ async fn an_import_with_an_unknown_field_is_refused_with_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(store.rows("SELECT count(*) FROM t").await, json!([[0]]));
 }
+
+#[tokio::test]
+async fn a_default_that_its_column_would_round_is_refused_when_it_is_set() {
+    let store = Store::start().await;
+    store
+        .table("t", &["id BIGINT", "n BIGINT", "f DOUBLE", "seen TIMESTAMP"])
+        .await;
+    let time = "'2024-01-05T10:00:00.123456789Z'";
+    for (column, default) in [
+        ("x DOUBLE", "9007199254740993"),
+        ("x FLOAT", "16777217"),
+        ("x TIMESTAMP", time),
+        ("x TIMESTAMP", "'2016-12-31T23:59:60Z'"),
+    ] {
+        let mut definitions = columns(&[column]);
+        definitions[0]["default"] = default.into();
+        let table = json!({ "tables": [{ "name": "u", "columns": definitions }] });
+        let added = json!({ "add_columns": definitions });
+        for (answer, place) in [
+            (store.post("/tables", &table).await, "columns[0].default"),
+            (store.alter("t", &added).await, "add_columns[0].default"),
+        ] {
+            let refused = answer.expect_error(400, "invalid_request");
+            let message = refused.message();
+            assert!(
+                message.contains(place) && message.contains("without loss"),
+                "{message}"
+            );
+        }
+    }
+    let modify = |change: Value| json!({ "modify_columns": [change] });
+    let exact = modify(json!({ "name": "n", "default": "9007199254740993" }));
+    store.alter("t", &exact).await.expect_status(200);
+    for change in [
+        json!({ "name": "n", "type": "DOUBLE" }),
+        json!({ "name": "f", "default": "9007199254740993" }),
+        json!({ "name": "seen", "default": time }),
+    ] {
+        let refused = store.alter("t", &modify(change)).await;
+        refused.expect_error(400, "invalid_request");
+    }
+    let kept = modify(json!({ "name": "seen", "default": "'2024-01-05T10:00+02:00'" }));
+    store.alter("t", &kept).await.expect_status(200);
+    store.append("t", &json!([{ "id": 1 }])).await.expect_status(200);
+    assert_eq!(
+        store.rows("SELECT n, seen FROM t").await,
+        json!([["9007199254740993", "2024-01-05T08:00:00.000Z"]])
+    );
+}

@@ -13,7 +13,7 @@ use platform::clock::UtcTime;
 use platform::{Error, Result};
 
 use crate::import::rounding::Rounding;
-use crate::schema::defaults::DefaultValue;
+use crate::schema::defaults::{self, DefaultValue};
 use crate::schema::manifest::ManifestColumn;
 use crate::schema::types::ColumnType;
 use crate::tables::sql;
@@ -350,7 +350,7 @@ fn timestamp(cast: &str, text: &str) -> String {
 }
 
 /// Returns the value of `column` in rows of an import that omits it, as SQL of its type; NULL without a
-/// default. A loss in this conversion was accepted when the default was set.
+/// default. Manifests may have defaults that an older release took and rounded.
 pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     let to = column.column_type.duckdb_type();
     let default = column.definition().default_value().map_err(Error::internal)?;
@@ -358,11 +358,15 @@ pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
             Some(text) => {
+                let is_exact = defaults::is_exact(&text, column.column_type);
                 let text = sql::literal(&text);
-                Conversion {
-                    column_type: column.column_type,
-                    readings: vec![Reading::plain(&text)],
-                    text,
+                match is_exact {
+                    true => Conversion::new(column.column_type, None, &text),
+                    false => Conversion {
+                        column_type: column.column_type,
+                        readings: vec![Reading::plain(&text)],
+                        text,
+                    },
                 }
                 .value()
             }

@@ -1,5 +1,6 @@
-//! Finds what JSON does not keep of a nested value in a Parquet file: the first of two equal keys of a map,
-//! and a time of 96 bits of which DuckDB reads another time.
+//! Finds the values in a Parquet file that would not be kept, also within nested values: the first of two equal
+//! keys of a map, a time of 96 bits of which DuckDB reads another time, and a time that DuckDB takes for an
+//! infinity.
 
 use crate::tables::sql;
 
@@ -60,6 +61,17 @@ impl FileType {
         self.any(value, 0, &|part, value| match part {
             Self::Plain(name) if name.starts_with("TIMESTAMP") => {
                 Some(format!("{value} NOT BETWEEN {YEARS}"))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns the condition, as SQL, that DuckDB takes a time or a day within `value` for an infinity; None
+    /// without one. It does so with the greatest numbers.
+    pub(crate) fn is_infinite(&self, value: &str) -> Option<String> {
+        self.any(value, 0, &|part, value| match part {
+            Self::Plain(name) if name == "DATE" || name.starts_with("TIMESTAMP") => {
+                Some(format!("NOT isfinite({value})"))
             }
             _ => None,
         })
@@ -205,7 +217,23 @@ mod tests {
                 assert_eq!(holds(condition, &value), expected, "{value}");
             }
         }
+        for (time, expected) in [("2024-03-31", false), ("infinity", true), ("-infinity", true)] {
+            for shape in [
+                "TIMESTAMP '@'",
+                "DATE '@'",
+                "TIMESTAMP_NS '@'",
+                "TIMESTAMPTZ '@'",
+                "[NULL, DATE '@']",
+                "MAP {DATE '@': 1}",
+                "[[{'a': [MAP {'k': {'t': TIMESTAMPTZ '@'}}]}], NULL]",
+            ] {
+                let value = shape.replace('@', time);
+                let condition = file_type(&value).is_infinite("v");
+                assert_eq!(holds(condition, &value), expected, "{value}");
+            }
+        }
         assert_eq!(file_type("[1]").is_no_year("v"), None);
+        assert_eq!(file_type("[TIME '10:00']").is_infinite("v"), None);
         assert_eq!(file_type("[{'a': 1}]").has_equal_keys("v"), None);
         let value = "[{'m': MAP {'a': MAP {1: 2, 2: 2}}}, NULL]";
         assert!(!holds(file_type(value).has_equal_keys("v"), value));

@@ -58,7 +58,7 @@ impl Form {
     }
 
     /// Returns whether an unquoted field has the form. An empty field is NULL and always fits.
-    fn is_met_by(self, field: &[u8]) -> bool {
+    pub(crate) fn is_met_by(self, field: &[u8]) -> bool {
         if field.is_empty() {
             return true;
         }
@@ -97,7 +97,7 @@ fn number(digits: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns whether an integer has at most `bits` bits between its first and last set bit.
-fn has_bits(digits: &[u8], bits: u32) -> bool {
+pub(crate) fn has_bits(digits: &[u8], bits: u32) -> bool {
     let text = std::str::from_utf8(digits).ok();
     let integer = text.and_then(|text| text.parse::<u128>().ok());
     integer.is_some_and(|integer| {

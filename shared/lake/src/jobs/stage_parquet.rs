@@ -32,6 +32,8 @@ const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
 const NANOSECONDS: &str = "TIMESTAMP_NS";
 /// What is wrong with a time of 96 bits of which DuckDB reads another time.
 const NO_YEAR: &str = "the time is outside of the years 0001 to 9999 that a time of 96 bits has";
+/// What is wrong with a time or a day that DuckDB takes for an infinity.
+const INFINITE: &str = "the time is beyond the range that can be kept; leave it empty where there is no time";
 /// What is wrong with a map of which JSON would keep a part.
 const EQUAL_KEYS: &str = "a map has the same key twice, and JSON would keep one of the values; write a list of pairs, or one \
                           value for each key";
@@ -322,6 +324,7 @@ fn flaw(target: &Target, found: &[(String, String)], footer: &Footer) -> Option<
         };
         for (is_wrong, reason) in [
             (is_no_year, NO_YEAR),
+            (file_type.is_infinite(&name), INFINITE),
             (file_type.has_equal_keys(&name), EQUAL_KEYS),
         ] {
             flaws.extend(is_wrong.map(|is_wrong| {

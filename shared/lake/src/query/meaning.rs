@@ -12,7 +12,8 @@ pub(crate) struct Meaning {
     pub(crate) is_huge_integer: bool,
     /// Arrow has it as a decimal with the same bits: values from 2^127 are negative.
     pub(crate) is_unsigned_huge_integer: bool,
-    /// Name of the type, if Arrow's form lacks a part of its values: an offset, the length in bits.
+    /// Name of the type, if Arrow's form lacks a part of its values (an offset, the length in bits) or is an
+    /// inner form of DuckDB.
     pub(crate) inexact: Option<&'static str>,
     /// Meanings of the parts of a nested type.
     parts: Vec<Meaning>,
@@ -43,6 +44,10 @@ impl Meaning {
             inexact: match duckdb_type.try_id() {
                 Ok(LogicalTypeId::TimeTZ) => Some("TIME WITH TIME ZONE"),
                 Ok(LogicalTypeId::Bit) => Some("BIT"),
+                Ok(LogicalTypeId::Bignum) => Some("BIGNUM"),
+                Ok(LogicalTypeId::Geometry) => Some("GEOMETRY"),
+                // Of a type that no answer knows, nothing tells that its form is its value.
+                Err(_) | Ok(LogicalTypeId::Unsupported) => Some("that DuckDB alone knows"),
                 _ => None,
             },
             parts: parts

@@ -6,6 +6,7 @@ pub(crate) mod cells;
 pub(crate) mod meaning;
 pub(crate) mod pivots;
 pub(crate) mod preparation;
+pub(crate) mod target;
 pub(crate) mod times;
 pub(crate) mod type_name;
 pub(crate) mod typed_parameters;

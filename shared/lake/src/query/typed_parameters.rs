@@ -9,35 +9,27 @@ use duckdb::Connection;
 use platform::{Error, Result};
 use serde_json::Value;
 
-use crate::import::conversion::Conversion;
 use crate::import::faults::shown;
-use crate::import::reason;
-use crate::schema::types::ColumnType;
+use crate::query::target::Target;
 use crate::statement::messages::{self, Cause};
 use crate::statement::parameters::{Rewritten, Scalar};
 use crate::statement::scanner::tokens;
 use crate::statement::tree;
 use crate::tables::sql;
 
-/// Longest text of a number, a date or a time.
-const MAX_LENGTH: usize = 100;
 /// Most digits of which every integer is exact in each type of numbers.
 const EXACT_DIGITS: usize = 7;
 /// Begins the constant that stands for a parameter in the plan; its number follows.
 const MARK: &str = "millrace parameter ";
 
-/// A type that a text is cast to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Target {
-    column_type: ColumnType,
-    /// Whether it is TIMESTAMP WITH TIME ZONE.
-    has_zone: bool,
-}
-
 /// Replaces each text that DuckDB would take for another value; fails with 422 for one that is no value of
 /// its type.
 pub(crate) fn read(connection: &Connection, rewritten: &mut Rewritten) -> Result<()> {
-    read_those(connection, rewritten, is_ambiguous)
+    // DuckDB takes a day for a midnight of the type TIME, which no column has: the statement must name it.
+    let has_times = rewritten.sql.to_ascii_lowercase().contains("time");
+    read_those(connection, rewritten, |text| {
+        is_ambiguous(text) || has_times && is_day(text)
+    })
 }
 
 /// Returns the 422 for the first text that is no value of its type, of a statement that failed.
@@ -62,7 +54,7 @@ fn read_those(
         };
         let mut meanings = Vec::new();
         for target in targets {
-            meanings.push(meaning(connection, &name, text, target)?);
+            meanings.push(target.meaning(connection, &name, text)?);
         }
         let Some(first) = meanings.iter().flatten().next() else {
             continue;
@@ -78,41 +70,6 @@ fn read_those(
         text.clone_from(first);
     }
     Ok(())
-}
-
-/// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if the
-/// text is no value of the type.
-fn meaning(connection: &Connection, name: &str, text: &str, target: Target) -> Result<Option<String>> {
-    let Target {
-        column_type,
-        has_zone,
-    } = target;
-    let conversion = Conversion::new(column_type, None, "t");
-    let to = column_type.duckdb_type();
-    let own = match has_zone {
-        true => format!("TRY_CAST(TRY_CAST(t AS TIMESTAMPTZ) AS {to})"),
-        false => format!("TRY_CAST(t AS {to})"),
-    };
-    let query = format!(
-        "SELECT CAST(value AS VARCHAR), value IS NOT DISTINCT FROM {own}, {} \
-         FROM (SELECT t, {} AS value FROM (SELECT ?::VARCHAR AS t))",
-        conversion.is_lossy(),
-        conversion.value_or_null()
-    );
-    let row = connection.query_row(&query, [text], |row| {
-        Ok((
-            row.get::<_, Option<String>>(0)?,
-            row.get::<_, bool>(1)?,
-            row.get::<_, bool>(2)?,
-        ))
-    });
-    let (value, is_own, is_lossy) = row.map_err(|error| messages::own_error(&error))?;
-    let Some(value) = value else {
-        let reason = reason::reason(column_type, is_lossy, &shown(text));
-        return Err(Error::unprocessable(format!("The parameter '{name}': {reason}.")));
-    };
-    let zone = if has_zone { "+00" } else { "" };
-    Ok((!is_own).then(|| value + zone))
 }
 
 /// Returns the types that texts are cast to, by the index of their parameter. Of a statement without a plan
@@ -193,19 +150,16 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     match part {
         Value::Array(parts) => parts.iter().for_each(|part| collect(part, targets)),
         Value::Object(fields) => {
-            let index = fields.get("child").and_then(|child| {
-                child
-                    .pointer("/value/value")?
-                    .as_str()?
-                    .strip_prefix(MARK)?
-                    .parse()
-                    .ok()
-            });
-            let target = fields.get("return_type").and_then(target);
-            if let (Some(index), Some(target)) = (index, target) {
-                let targets: &mut Vec<Target> = targets.entry(index).or_default();
-                if !targets.contains(&target) {
-                    targets.push(target);
+            let child = fields.get("child");
+            let target = fields.get("return_type").and_then(Target::from_plan);
+            if let (Some(child), Some(target)) = (child, target) {
+                let mut parameters = Vec::new();
+                values(child, &mut parameters);
+                for parameter in parameters {
+                    let targets: &mut Vec<Target> = targets.entry(parameter).or_default();
+                    if !targets.contains(&target) {
+                        targets.push(target.clone());
+                    }
                 }
             }
             fields.values().for_each(|part| collect(part, targets));
@@ -214,29 +168,43 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     }
 }
 
-/// Returns the type in a plan; None for a type without a grammar.
-fn target(return_type: &Value) -> Option<Target> {
-    let info = return_type.get("type_info");
-    let digits = |name: &str| u8::try_from(info?.get(name)?.as_u64()?).ok();
-    let column_type = match return_type.get("id")?.as_str()? {
-        "INTEGER" => ColumnType::Integer,
-        "BIGINT" => ColumnType::Bigint,
-        "FLOAT" => ColumnType::Float,
-        "DOUBLE" => ColumnType::Double,
-        "BOOLEAN" => ColumnType::Boolean,
-        "DATE" => ColumnType::Date,
-        "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" => ColumnType::Timestamp,
-        "DECIMAL" => ColumnType::Decimal {
-            precision: digits("width")?,
-            scale: digits("scale")?,
-        },
-        "VARCHAR" if info?.get("alias")?.as_str()? == "JSON" => ColumnType::Json,
-        _ => return None,
+/// Adds the parameters that can be the value of an expression: itself, or a result of CASE, COALESCE, NULLIF
+/// and IF.
+fn values(expression: &Value, parameters: &mut Vec<usize>) {
+    let each = |name: &str| {
+        expression
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
     };
-    Some(Target {
-        column_type,
-        has_zone: return_type.get("id")?.as_str()? == "TIMESTAMP WITH TIME ZONE",
-    })
+    match expression.get("type").and_then(Value::as_str) {
+        Some("VALUE_CONSTANT") => {
+            let text = expression.pointer("/value/value").and_then(Value::as_str);
+            let index: Option<usize> = text.and_then(|text| text.strip_prefix(MARK)?.parse().ok());
+            parameters.extend(index);
+        }
+        Some("CASE_EXPR") => {
+            let results = each("case_checks").filter_map(|check| check.get("then_expr"));
+            let results = results.chain(expression.get("else_expr"));
+            results.for_each(|result| values(result, parameters));
+        }
+        Some("OPERATOR_COALESCE") => each("children").for_each(|child| values(child, parameters)),
+        // The text as a text: DuckDB casts constants to VARCHAR.
+        Some("OPERATOR_CAST") if is_text(expression) => {
+            if let Some(child) = expression.get("child") {
+                values(child, parameters);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether an expression is a text, and no JSON.
+fn is_text(expression: &Value) -> bool {
+    let return_type = expression.get("return_type");
+    let id = return_type.and_then(|return_type| return_type.get("id")?.as_str());
+    id == Some("VARCHAR") && return_type.is_some_and(|return_type| Target::from_plan(return_type).is_none())
 }
 
 fn is_digits(text: &str) -> bool {
@@ -252,8 +220,7 @@ fn is_ambiguous(text: &str) -> bool {
     let lower = unsigned.get(..3).map(str::to_ascii_lowercase);
     match unsigned.bytes().next() {
         _ if is_usual => false,
-        Some(b'0'..=b'9' | b'.') => trimmed.len() <= MAX_LENGTH,
-        Some(b'[' | b'{') => serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_err(),
+        Some(b'0'..=b'9' | b'.' | b'[' | b'{') => true,
         _ => matches!(lower.as_deref(), Some("epo" | "inf" | "nan")),
     }
 }
@@ -307,6 +274,47 @@ mod tests {
             ("id = {{p}}", "10.0", "10.0"),
             ("name = {{p}}", "0x1F", "0x1F"),
             ("price = {{p}}", "1.50", "1.50"),
+            (
+                "id::HUGEINT = {{p}}",
+                "170141183460469231731687303715884105727",
+                "170141183460469231731687303715884105727",
+            ),
+            ("id::SMALLINT = {{p}}", "-7.0", "-7.0"),
+            (
+                "ts::TIMESTAMP_S = {{p}}",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "ts::TIMESTAMP_NS = {{p}}",
+                "2024-03-31T03:30:00.123456789Z",
+                "2024-03-31T03:30:00.123456789Z",
+            ),
+            ("ts::TIME = {{p}}", "03:30", "03:30"),
+            ("ts + {{p}}::INTERVAL > ts", "1 day 12:00:00", "1 day 12:00:00"),
+            ("id IN (SELECT unnest({{p}}::BIGINT[]))", "[1,2]", "[1,2]"),
+            ("{{p}}::DOUBLE[] IS NOT NULL", "[1, 2.5]", "[1, 2.5]"),
+            ("doc = {{p}}", "[1, 2.50]", "[1, 2.50]"),
+            (
+                "ts = nullif({{p}}, '')",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "ts = coalesce(NULL, {{p}}, name)",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "ts = CASE WHEN id = 1 THEN name WHEN id = 2 THEN {{p}} END",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "name = coalesce({{p}}, '')",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31T03:30:00+02:00",
+            ),
         ] {
             let sql = format!("SELECT * FROM ev WHERE {condition}");
             assert_eq!(value(&sql, text).unwrap(), expected, "{condition} {text}");
@@ -325,11 +333,32 @@ mod tests {
             ("id = {{p}}", "1.5"),
             ("price < {{p}}", "1.505"),
             ("doc = {{p}}", "[1, 2,]"),
+            ("id::HUGEINT = {{p}}", "6.6"),
+            ("id::HUGEINT = {{p}}", "0x7"),
+            ("id::SMALLINT = {{p}}", "4_1"),
+            ("id::UTINYINT = {{p}}", "255.4"),
+            ("id::UTINYINT = {{p}}", "1e9"),
+            ("id::BIGNUM = {{p}}", "1.5"),
+            ("ts::TIMESTAMP_S = {{p}}", "2024-03-31T03:30:00.5Z"),
+            ("ts::TIMESTAMP_MS = {{p}}", "2024-03-31T03:30:00.1234Z"),
+            ("ts::TIMESTAMP_NS = {{p}}", "2024-03-31T03:30:00.1234567891Z"),
+            ("ts::TIME = {{p}}", "03:30:00 garbage"),
+            ("ts::TIME = {{p}}", "03:30:00+02:00"),
+            ("ts::TIME = {{p}}", "2024-03-31"),
+            ("{{p}}::TIMETZ IS NOT NULL", "03:30:00.1234567+02:00"),
+            ("ts + {{p}}::INTERVAL > ts", "12:00:00 ago"),
+            ("{{p}}::INTEGER[] IS NOT NULL", "[1.5]"),
+            ("{{p}}::STRUCT(a INTEGER) IS NOT NULL", "{'a': 0x1}"),
+            ("{{p}}::MAP(INTEGER, DECIMAL(3,1)) IS NOT NULL", "{1=2.25}"),
+            ("day = nullif({{p}}, '')", "2024-03-31 garbage"),
         ] {
             let sql = format!("SELECT * FROM ev WHERE {condition}");
             let error = value(&sql, text).unwrap_err();
             assert_eq!(error.status(), 422, "{condition} {text}");
             assert!(error.message().starts_with("The parameter 'p': "), "{error}");
         }
+        let long = format!("2024-03-31 {}", "x".repeat(1_000));
+        let error = value("SELECT * FROM ev WHERE day = {{p}}", &long).unwrap_err();
+        assert_eq!(error.status(), 422, "{error}");
     }
 }
