@@ -11,7 +11,7 @@ use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::transform::{self, Defaults, Incoming};
 use platform::http::openapi::problem;
-use platform::http::{body, parse, strict};
+use platform::http::{body, parse_rounding, strict};
 use platform::records::events::IngestKey;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use schemars::JsonSchema;
@@ -186,7 +186,7 @@ async fn take(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel, bytes: 
 /// Parses the parts of an event from a body. 400 for an invalid body.
 pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
     check_depth(bytes)?;
-    let strict::Json(value) = parse(bytes)?;
+    let strict::Json(value) = parse_rounding(bytes)?;
     let Value::Object(fields) = value else {
         return Err(Error::invalid("The body must be a JSON object."));
     };

@@ -202,6 +202,121 @@ async fn number_of_a_body_that_is_whole_is_an_integer() {
     assert_eq!(answer.body["test_data"].to_string(), r#"{"a":10.0}"#);
 }
 
+/// A body for each operation that takes free JSON, with `@` for a number in it, and the place of the number.
+fn bodies_of_free_json() -> [(Method, &'static str, &'static str, &'static str); 16] {
+    let query = r#"{"sql":"SELECT 1","params":{"p":[@]}}"#;
+    let process = r#"{"name":"p","run_as_role":"reader","filter":{"event_category":["*"]},"target":{"type":"process","definition":{"document":{"dsl":"1.0.0","namespace":"x","name":"n","version":"1.0.0"},"do":[{"s":{"set":{"n":@}}}]}}}"#;
+    let workflow = r#"{"name":"w","run_as_role":"reader","filter":{"event_category":["*"]},"target":{"type":"workflow","workflow_type":"noop","vars":{"a.b":{"n":@}}}}"#;
+    let rule = r#"{"name":"r","run_as_role":"reader","filter":{"event_category":["*"],"condition":{"<":[{"var":"details.n"},@]}},"target":{"type":"webhook","url":"https://example.com/hook"}}"#;
+    let dashboard = r#"{"name":"d","query":"SELECT 1 AS a","spec":{"mark":"bar","usermeta":{"n":@}},"queryParameters":{"p":1}}"#;
+    let set = "$.target.definition.do[0].s.set.n";
+    let subscriptions = "/events/subscriptions";
+    [
+        (Method::POST, "/data/{store_id}/query", query, "$.params.p[0]"),
+        (
+            Method::POST,
+            "/data/{store_id}/query/batch",
+            r#"{"queries":[{"sql":"SELECT 1","params":{"p":@}}]}"#,
+            "$.queries[0].params.p",
+        ),
+        (
+            Method::POST,
+            "/data/{store_id}/versions/any/query",
+            query,
+            "$.params.p[0]",
+        ),
+        (
+            Method::POST,
+            "/data/{store_id}/dashboards",
+            dashboard,
+            "$.spec.usermeta.n",
+        ),
+        (
+            Method::PUT,
+            "/data/{store_id}/dashboards/{dashboard_id}",
+            r#"{"queryParameters":{"p":@}}"#,
+            "$.queryParameters.p",
+        ),
+        (Method::POST, subscriptions, process, set),
+        (Method::POST, subscriptions, workflow, "$.target.vars.a.b.n"),
+        (Method::POST, subscriptions, rule, "$.filter.condition.<[1]"),
+        (
+            Method::POST,
+            "/events/subscriptions/test",
+            r#"{"filter":{"event_category":["*"]},"event":{"details":{"n":@}}}"#,
+            "$.event.details.n",
+        ),
+        (
+            Method::POST,
+            "/events/channels",
+            r#"{"name":"c","source":"s","transform":{"static_details":{"n":@}}}"#,
+            "$.transform.static_details.n",
+        ),
+        (
+            Method::POST,
+            "/prompts",
+            r#"{"name":"p","role":"user","content_type":"jst","content":"","test_data":{"n":@}}"#,
+            "$.test_data.n",
+        ),
+        (
+            Method::POST,
+            "/prompts",
+            r#"{"name":"p","role":"user","content_type":"jst","content":"","inputSchema":{"maximum":@}}"#,
+            "$.inputSchema.maximum",
+        ),
+        (
+            Method::PUT,
+            "/prompts/{pt_id}",
+            r#"{"test_data":{"n":@}}"#,
+            "$.test_data.n",
+        ),
+        (
+            Method::POST,
+            "/prompts/render",
+            r#"{"content_type":"jst","content":"${n}","data":{"n":@}}"#,
+            "$.data.n",
+        ),
+        (
+            Method::POST,
+            "/workflows/runs/any/any/signal/any",
+            r#"{"message":"m","n":@}"#,
+            "$.n",
+        ),
+        // No integer, although its double is whole.
+        (
+            Method::POST,
+            "/workflows/runs",
+            r#"{"page_size":1@}"#,
+            "$.page_size",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn number_that_would_be_rounded_is_refused_where_it_stands() {
+    let Some(world) = World::start().await else { return };
+    for (method, path, body, place) in bodies_of_free_json() {
+        let path = world.path(&format!("/api/v1{path}")).unwrap();
+        for number in [
+            "12345678901234567.89",
+            "18446744073709551616",
+            "0.1234567890123456789",
+            "9007199254740993.0",
+        ] {
+            let answer = world
+                .send(method.clone(), &path, &body.replace('@', number))
+                .await;
+            assert_eq!(answer.status, 400, "{path} {number}: {}", answer.text());
+            let refused = answer.expect_error(400, "invalid_request");
+            let message = refused.message();
+            assert!(
+                message.contains(place) && message.contains("send it as a string"),
+                "{path}: {message}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn time_at_the_end_of_a_day_or_of_all_times_is_taken() {
     let Some(world) = World::start().await else { return };

@@ -10,7 +10,7 @@
 //! `NOT IN` is true; anywhere else the array is a list value, `[…]`. A NULL element acts as in SQL: `x NOT IN
 //! (1, NULL)` is never true.
 //!
-//! A number with a fraction becomes an exact decimal, like the same digits in SQL.
+//! A number with a fraction, or of more than 64 bits, becomes an exact decimal, like the same digits in SQL.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -291,21 +291,21 @@ fn number_scalar(value: &Number, number: usize) -> (Scalar, String) {
     if let Some(unsigned) = value.as_u64() {
         return (Scalar::Unsigned(unsigned), plain);
     }
-    let text = value.to_string();
+    let double = value.as_f64().unwrap_or(f64::NAN);
+    let text = match value.to_string() {
+        // It may have been sent without an exponent, and got one.
+        text if text.contains('e') && double.fract() == 0.0 => double.to_string(),
+        text => text,
+    };
     let unsigned = text.strip_prefix('-').unwrap_or(&text);
-    match unsigned.split_once('.') {
-        Some((whole, fraction))
-            if unsigned.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-                && whole.len() + fraction.len() <= MAX_DIGITS =>
-        {
-            let (precision, scale) = (whole.len() + fraction.len(), fraction.len());
-            (
-                Scalar::Text(text),
-                format!("CAST(${number} AS DECIMAL({precision},{scale}))"),
-            )
-        }
-        _ => (Scalar::Double(value.as_f64().unwrap_or(f64::NAN)), plain),
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let (precision, scale) = (whole.len() + fraction.len(), fraction.len());
+    let is_plain = unsigned.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_plain && precision <= MAX_DIGITS {
+        let cast = format!("CAST(${number} AS DECIMAL({precision},{scale}))");
+        return (Scalar::Text(text), cast);
     }
+    (Scalar::Double(double), plain)
 }
 
 #[cfg(test)]

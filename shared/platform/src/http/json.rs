@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::integers::Integers;
+use super::inexact::inexact;
+use super::numbers::{Numbers, Rules};
 use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::strict::Object;
 use crate::error::{Error, ErrorKind};
@@ -133,8 +134,22 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Parses JSON; a rejection names the JSON path, the line and the column.
+/// Parses JSON; a rejection names the JSON path, the line and the column. A number that would be rounded is
+/// rejected.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    let rules = Rules {
+        inexact: &inexact(bytes),
+        ..Rules::default()
+    };
+    parse_by(rules, bytes)
+}
+
+/// Parses JSON whose text is kept beside: numbers may be rounded.
+pub fn parse_rounding<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    parse_by(Rules::default(), bytes)
+}
+
+fn parse_by<T: DeserializeOwned>(rules: Rules<'_>, bytes: &[u8]) -> Result<T, Error> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid("The body is empty; send a JSON object."));
     }
@@ -146,11 +161,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         )));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let integers = Integers {
+    let numbers = Numbers {
         inner: &mut deserializer,
-        are_texts: false,
+        rules,
     };
-    let value = serde_path_to_error::deserialize(integers).map_err(|error| {
+    let value = serde_path_to_error::deserialize(numbers).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
         if cause.is_data() && path != "." {
@@ -186,11 +201,11 @@ fn other_than_json(bytes: &[u8]) -> Option<&'static str> {
 
 /// Parses a part of a body that was kept unparsed; a rejection names the JSON path from the body's root.
 pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Error> {
-    let integers = Integers {
+    let numbers = Numbers {
         inner: part,
-        are_texts: false,
+        rules: Rules::default(),
     };
-    serde_path_to_error::deserialize(integers).map_err(|error| {
+    serde_path_to_error::deserialize(numbers).map_err(|error| {
         let below = error.path().to_string();
         let below = match below.as_str() {
             "." => String::new(),

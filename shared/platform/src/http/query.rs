@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
-use super::integers::Integers;
+use super::numbers::{Numbers, Rules};
 use crate::error::Error;
 
 /// Query parameters of a request. Unknown ones are ignored, and an empty one counts as left out: forms and
@@ -25,11 +25,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         let pairs = parts.uri.query().unwrap_or_default().split('&');
         let given = pairs.filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
         let text = given.collect::<Vec<_>>().join("&");
-        let integers = Integers {
+        let numbers = Numbers {
             inner: serde_html_form::Deserializer::from_bytes(text.as_bytes()),
-            are_texts: true,
+            rules: Rules {
+                are_texts: true,
+                ..Rules::default()
+            },
         };
-        serde_path_to_error::deserialize(integers)
+        serde_path_to_error::deserialize(numbers)
             .map(Self)
             .map_err(|error| {
                 let name = error.path().to_string();

@@ -1,7 +1,9 @@
-//! Reads an integer by its value and not by its notation: `10.0` and `1e1` are the integer 10.
+//! Reads an integer by its value and not by its notation: `10.0` and `1e1` are the integer 10. Refuses a number
+//! that free JSON would round.
 //!
-//! Serde's readers refuse a fraction of zeros. This adapter stands between a format and a type, and reads a
-//! number where the type asks for an integer. Free JSON has no such place, so it keeps its notation.
+//! Serde's readers refuse a fraction of zeros, and round digits that a double does not hold. This adapter stands
+//! between a format and a type. It reads a number where the type asks for an integer, and where the type takes
+//! any value; unparsed JSON, which keeps all digits, passes it by.
 
 use std::fmt;
 
@@ -10,30 +12,51 @@ use serde::de::{
     Visitor,
 };
 
+use super::inexact::Inexact;
+
 /// Most that every integer below is exact in a double: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A deserializer, a visitor or an access to parts, within which integers are read by their value.
-pub struct Integers<T> {
-    pub inner: T,
+/// How the numbers of an input are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules<'r> {
     /// Whether numbers are texts, as in query parameters.
     pub are_texts: bool,
+    /// Numbers that are refused where a double would have to hold them.
+    pub inexact: &'r [Inexact<'r>],
 }
 
-impl<T> Integers<T> {
-    fn around<U>(&self, inner: U) -> Integers<U> {
-        Integers {
+impl Rules<'_> {
+    fn check<E: Error>(&self, number: f64) -> Result<(), E> {
+        let mut inexact = self.inexact.iter();
+        match inexact.find(|inexact| inexact.nearest.to_bits() == number.to_bits()) {
+            Some(inexact) => Err(E::custom(inexact)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A deserializer, a visitor or an access to parts, within which numbers are read by the rules.
+pub struct Numbers<'r, T> {
+    pub inner: T,
+    pub rules: Rules<'r>,
+}
+
+impl<'r, T> Numbers<'r, T> {
+    fn around<U>(&self, inner: U) -> Numbers<'r, U> {
+        Numbers {
             inner,
-            are_texts: self.are_texts,
+            rules: self.rules,
         }
     }
 }
 
 /// Visits an integer.
-struct Integer<V>(Integers<V>);
+struct Integer<'r, V>(Numbers<'r, V>);
 
-impl<'de, V: Visitor<'de>> Integer<V> {
+impl<'de, V: Visitor<'de>> Integer<'_, V> {
     fn visit_whole<E: Error>(self, number: f64, shown: Unexpected<'_>) -> Result<V::Value, E> {
+        self.0.rules.check(number)?;
         let is_whole = number.fract() == 0.0 && number.abs() < EXACT;
         let whole = is_whole.then(|| format!("{number:.0}").parse::<i64>().ok());
         match whole.flatten().map(|whole| (u64::try_from(whole), whole)) {
@@ -44,7 +67,7 @@ impl<'de, V: Visitor<'de>> Integer<V> {
     }
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Integer<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for Integer<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,7 +88,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Integer<V> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<V::Value, E> {
         let shown = Unexpected::Str(text);
-        if !self.0.are_texts {
+        if !self.0.rules.are_texts {
             return Err(E::invalid_type(shown, &self));
         }
         if let Ok(value) = text.parse() {
@@ -108,7 +131,7 @@ macro_rules! integers {
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Integers<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Numbers<'_, D> {
     type Error = D::Error;
 
     integers! {
@@ -117,12 +140,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Integers<D> {
     }
 
     plain! {
-        deserialize_any deserialize_bool deserialize_f32 deserialize_f64 deserialize_char deserialize_str
+        deserialize_any deserialize_bool deserialize_char deserialize_str
         deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_identifier
         deserialize_ignored_any deserialize_u128 deserialize_i128
     }
 
     forward! {
+        deserialize_f32();
+        deserialize_f64();
         deserialize_option();
         deserialize_seq();
         deserialize_map();
@@ -147,7 +172,7 @@ macro_rules! values {
     )*};
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Integers<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for Numbers<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,13 +183,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Integers<V> {
         visit_bool(bool);
         visit_i64(i64);
         visit_u64(u64);
-        visit_f64(f64);
         visit_str(&str);
         visit_borrowed_str(&'de str);
         visit_string(String);
         visit_bytes(&[u8]);
         visit_borrowed_bytes(&'de [u8]);
         visit_byte_buf(Vec<u8>);
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<V::Value, E> {
+        self.rules.check(number)?;
+        self.inner.visit_f64(number)
     }
 
     fn visit_none<E: Error>(self) -> Result<V::Value, E> {
@@ -201,7 +230,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Integers<V> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Integers<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Numbers<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
@@ -210,7 +239,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Integers<S> {
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Integers<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Numbers<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
@@ -223,7 +252,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Integers<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Integers<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Numbers<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
@@ -240,18 +269,18 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Integers<A> {
     }
 }
 
-impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Integers<A> {
+impl<'de, 'r, A: EnumAccess<'de>> EnumAccess<'de> for Numbers<'r, A> {
     type Error = A::Error;
-    type Variant = Integers<A::Variant>;
+    type Variant = Numbers<'r, A::Variant>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
-        let are_texts = self.are_texts;
+        let rules = self.rules;
         let (value, inner) = self.inner.variant_seed(seed)?;
-        Ok((value, Integers { inner, are_texts }))
+        Ok((value, Numbers { inner, rules }))
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Integers<A> {
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Numbers<'_, A> {
     type Error = A::Error;
 
     fn unit_variant(self) -> Result<(), A::Error> {
