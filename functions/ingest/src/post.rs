@@ -11,7 +11,7 @@ use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::transform::{self, Defaults, Incoming};
 use platform::http::openapi::problem;
-use platform::http::{body, parse_rounding, strict};
+use platform::http::{body, parse, strict};
 use platform::records::events::IngestKey;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use schemars::JsonSchema;
@@ -64,6 +64,9 @@ pub struct IngestEvent {
 pub struct IngestedEvent {
     /// Id of the event: the same one for a repeated `idempotency_key`.
     event_id: String,
+    /// What the body said without effect, such as a time that is not understood; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 pub fn route() -> ApiMethodRouter<Ingest> {
@@ -138,8 +141,8 @@ async fn handler(
         ));
     }
     ingest.rates.admit(&tenant, &channel.id).await?;
-    let event_id = take(&ingest, &tenant, &channel, &text).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(IngestedEvent { event_id })))
+    let event = take(&ingest, &tenant, &channel, &text).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(event)))
 }
 
 /// Finds the channel of a path; None for a path that names no valid tenant or id.
@@ -155,9 +158,14 @@ async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Opti
         .transpose()
 }
 
-/// Makes an event of a body and publishes it. Returns its id, or the id of the earlier event with the same
-/// idempotency key.
-async fn take(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel, bytes: &[u8]) -> Result<String> {
+/// Makes an event of a body and publishes it. The id is that of the earlier event with the same idempotency
+/// key, where there is one.
+async fn take(
+    ingest: &Ingest,
+    tenant: &Tenant,
+    channel: &StoredChannel,
+    bytes: &[u8],
+) -> Result<IngestedEvent> {
     let incoming = incoming(bytes, channel.defaults())?;
     let now = ingest.clock.now();
     let event_id = ids::new_id(now);
@@ -180,13 +188,17 @@ async fn take(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel, bytes: 
         channel_id: &channel.id,
         key,
     });
-    ingest.publisher.publish(tenant, envelope, key, now).await
+    let event_id = ingest.publisher.publish(tenant, envelope, key, now).await?;
+    Ok(IngestedEvent {
+        event_id,
+        warnings: incoming.warnings,
+    })
 }
 
 /// Parses the parts of an event from a body. 400 for an invalid body.
 pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
     check_depth(bytes)?;
-    let strict::Json(value) = parse_rounding(bytes)?;
+    let strict::Json(value) = parse(bytes)?;
     let Value::Object(fields) = value else {
         return Err(Error::invalid("The body must be a JSON object."));
     };

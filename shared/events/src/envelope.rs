@@ -152,6 +152,14 @@ pub const FIELDS: [&str; 13] = [
     "meters",
 ];
 
+/// Returns a clause about the name of a field that no event has.
+pub(crate) fn no_field(name: &str) -> String {
+    format!(
+        "no event has a field '{name}'. There are {}; the body that an ingest channel received is in 'details.payload'.",
+        FIELDS.join(", ")
+    )
+}
+
 impl Envelope {
     /// Parses an envelope from another service. Fails with 400 and the fault.
     pub fn parse(text: &str) -> Result<Self> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::condition::Condition;
-use crate::envelope::{Category, Envelope, FIELDS, MAX_NAME_BYTES};
+use crate::envelope::{Category, Envelope, FIELDS, MAX_NAME_BYTES, no_field};
 
 /// Maximum number of entries of one list.
 const MAX_ENTRIES: usize = 100;
@@ -182,9 +182,8 @@ impl Filter {
             let root = path.split('.').next().unwrap_or_default();
             if !FIELDS.contains(&root) {
                 warnings.push(format!(
-                    "The condition in 'filter.condition' reads '{path}', and no event has a field '{root}'. There are {}; the body \
-                     that an ingest channel received is in 'details.payload'.",
-                    FIELDS.join(", ")
+                    "The condition in 'filter.condition' reads '{path}', and {}",
+                    no_field(root)
                 ));
             }
         }

@@ -7,6 +7,8 @@
 //!
 //! Values are copied as their JSON text, so that a number keeps its digits.
 
+pub(crate) mod warnings;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;

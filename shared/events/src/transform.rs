@@ -16,6 +16,8 @@ use crate::sender_time::as_time;
 pub const DEFAULT_ACTION: &str = "received";
 /// Resource type where neither the body nor the channel has one.
 pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
+/// Most characters of a value that a warning shows.
+const MAX_SHOWN: usize = 100;
 
 /// Paths to the parts of an event in the body of an external system, such as `commits.0.id`,
 /// `$.commits[0].id` or `metadata['order.id']`.
@@ -82,6 +84,8 @@ pub struct Incoming {
     pub timestamp: Option<UtcTime>,
     /// Details, with the whole body.
     pub details: RawObject,
+    /// What the sender said without effect.
+    pub warnings: Vec<String>,
 }
 
 /// Reads the parts of an event from a body. `text` is the original body and `body` its parsed form. A field
@@ -103,6 +107,20 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
         found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
     };
+    let times = [
+        body.get("timestamp").filter(|time| time.is_string()),
+        at(|transform| &transform.timestamp_path).filter(|time| !time.is_null()),
+    ];
+    let mut times = times.into_iter().flatten().peekable();
+    let first = times.peek().copied();
+    let timestamp = times.find_map(as_time);
+    let unknown = first.filter(|_| timestamp.is_none()).map(|time| {
+        let shown: String = time.to_string().chars().take(MAX_SHOWN).collect();
+        format!(
+            "The time {shown} is not understood, so the event has the time of its arrival. Send it as ISO 8601, such as \
+             2026-01-31T12:00:00Z, as RFC 2822 or as a Unix time."
+        )
+    });
     Ok(Incoming {
         action: or_default(
             own("action").or_else(|| named(|transform| &transform.action_path)),
@@ -120,11 +138,8 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
             .get("idempotency_key")
             .and_then(as_text)
             .or_else(|| at(|transform| &transform.idempotency_key_path).and_then(as_text)),
-        timestamp: body
-            .get("timestamp")
-            .filter(|time| time.is_string())
-            .and_then(as_time)
-            .or_else(|| at(|transform| &transform.timestamp_path).and_then(as_time)),
+        timestamp,
+        warnings: unknown.into_iter().collect(),
         details: details(text, body, defaults.transform)?,
     })
 }

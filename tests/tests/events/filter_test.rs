@@ -198,8 +198,8 @@ async fn a_condition_that_takes_too_many_steps_does_not_match() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Reader);
     let numbers: Vec<u32> = (0..20_000).collect();
-    let inner = json!({ "none": [numbers[..900], { "==": [{ "var": "" }, "x"] }] });
-    let filter = json!({ "condition": { "some": [{ "var": "details.list" }, inner] } });
+    let inner = json!({ "some": [numbers[..900], { "==": [{ "var": "" }, "x"] }] });
+    let filter = json!({ "condition": { "none": [{ "var": "details.list" }, inner] } });
     let event = json!({ "details": { "list": numbers } });
     let answer = test(&service, &token, &filter, &event).await.expect_status(200);
     assert_eq!(answer.body["matches"], false);

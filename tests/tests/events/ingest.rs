@@ -32,6 +32,36 @@ async fn delivered(events: &Events, channel: &Channel, body: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_time_that_is_not_understood_is_warned_of() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let transform = json!({ "name": "times", "source": "t", "transform": { "timestamp_path": "at" } });
+    let channel = events.channel(&transform).await;
+    for (body, shown) in [
+        (json!({ "at": "yesterday" }), Some("\"yesterday\"")),
+        (json!({ "at": "20240310123000" }), Some("20240310123000")),
+        (json!({ "at": { "seconds": 1 } }), Some("seconds")),
+        (json!({ "timestamp": "31.01.2026" }), Some("31.01.2026")),
+        (json!({ "at": null }), None),
+        (json!({}), None),
+        (json!({ "timestamp": 1 }), None),
+        (json!({ "timestamp": "31.01.2026", "at": 1_700_000_000 }), None),
+    ] {
+        let request = events.request(Method::POST, &channel.url).token(channel.token());
+        let answer = request.body(body.to_string()).await.expect_status(202);
+        let warnings = &answer.body["warnings"];
+        match shown {
+            Some(shown) => assert!(
+                warnings[0].as_str().unwrap().contains(shown),
+                "{body}: {warnings}"
+            ),
+            None => assert!(warnings.is_null(), "{body}: {warnings}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_token_opens_its_channel_in_three_ways() {
     let Some(events) = Events::start().await else {
         return;
@@ -306,7 +336,7 @@ async fn bodies_that_are_no_events_are_refused() {
         ),
         (
             "action=opened",
-            "The body is not valid JSON: expected value at line 1 column 1.",
+            "The body is a form of the type application/x-www-form-urlencoded, and must be JSON in UTF-8.",
         ),
         ("{\"a\":1,\"a\":2}", "duplicate field `a`"),
         ("{\"x\":[{\"b\":{\"c\":1,\"c\":2}}]}", "duplicate field `c`"),

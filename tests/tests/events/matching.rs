@@ -96,7 +96,7 @@ async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() 
         );
     }
     let numbers: Vec<u32> = (0..2_000).collect();
-    let costly = json!({ "some": [{ "var": "details.payload.n" }, { "none": [numbers[..900], { "==": [{ "var": "" }, "x"] }] }] });
+    let costly = json!({ "none": [{ "var": "details.payload.n" }, { "some": [numbers[..900], { "==": [{ "var": "" }, "x"] }] }] });
     subscribe("/costly", json!({ "action": ["costly"], "condition": costly })).await;
     let event = events
         .event(&channel, &json!({ "action": "costly", "n": numbers }))

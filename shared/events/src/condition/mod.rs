@@ -8,6 +8,7 @@
 
 mod budget;
 mod evaluate;
+mod lookup;
 mod reads;
 mod rule;
 mod subject;

@@ -14,6 +14,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::template::warnings;
+
 pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunType};
 pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
 pub use webhook::{
@@ -171,7 +173,10 @@ impl Target {
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Self::Webhook(webhook) if !webhook.is_signed() => vec![webhook::UNSIGNED.to_owned()],
-            _ => Vec::new(),
+            Self::Webhook(_) => Vec::new(),
+            Self::Workflow(workflow) => warnings::of_constants("target.vars", &workflow.vars),
+            Self::Agent(agent) => warnings::of_templates("target.data", &agent.data),
+            Self::Process(process) => warnings::of_templates("target.data", &process.data),
         }
     }
 }

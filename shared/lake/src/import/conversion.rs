@@ -13,7 +13,8 @@ use platform::clock::UtcTime;
 use platform::{Error, Result};
 
 use crate::import::rounding::Rounding;
-use crate::schema::defaults::{self, DefaultValue};
+use crate::schema::defaults::DefaultValue;
+use crate::schema::exact::is_exact;
 use crate::schema::manifest::ManifestColumn;
 use crate::schema::types::ColumnType;
 use crate::tables::sql;
@@ -358,7 +359,7 @@ pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
             Some(text) => {
-                let is_exact = defaults::is_exact(&text, column.column_type);
+                let is_exact = is_exact(&text, column.column_type);
                 let text = sql::literal(&text);
                 match is_exact {
                     true => Conversion::new(column.column_type, None, &text),

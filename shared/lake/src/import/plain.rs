@@ -9,6 +9,7 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr3};
 
+use crate::schema::exact::{are_digits, has_bits, is_date};
 use crate::schema::types::ColumnType;
 
 /// Bytes read at a time.
@@ -58,7 +59,7 @@ impl Form {
     }
 
     /// Returns whether an unquoted field has the form. An empty field is NULL and always fits.
-    pub(crate) fn is_met_by(self, field: &[u8]) -> bool {
+    fn is_met_by(self, field: &[u8]) -> bool {
         if field.is_empty() {
             return true;
         }
@@ -93,26 +94,6 @@ fn number(digits: &[u8]) -> Option<(&[u8], &[u8])> {
             let (whole, fraction) = (digits.get(..point)?, digits.get(point + 1..)?);
             (are_digits(whole) && are_digits(fraction)).then_some((whole, fraction))
         }
-    }
-}
-
-/// Returns whether an integer has at most `bits` bits between its first and last set bit.
-pub(crate) fn has_bits(digits: &[u8], bits: u32) -> bool {
-    let text = std::str::from_utf8(digits).ok();
-    let integer = text.and_then(|text| text.parse::<u128>().ok());
-    integer.is_some_and(|integer| {
-        integer == 0 || u128::BITS - integer.leading_zeros() - integer.trailing_zeros() <= bits
-    })
-}
-
-fn are_digits(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
-fn is_date(text: &[u8]) -> bool {
-    match text {
-        [a, b, c, d, b'-', e, f, b'-', g, h] => are_digits(&[*a, *b, *c, *d, *e, *f, *g, *h]),
-        _ => false,
     }
 }
 

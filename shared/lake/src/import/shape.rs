@@ -21,8 +21,6 @@ pub(crate) struct Shape {
     pub(crate) longest_bytes: u64,
     /// The first faulty quote.
     pub(crate) fault: Option<QuoteFault>,
-    /// Whether the last field starts with a quote that is never closed.
-    pub(crate) is_open: bool,
     /// Records that are empty lines, in order; the header row is record 0.
     pub(crate) blank: Vec<u64>,
     /// The first records with more fields than the header row. DuckDB drops a surplus field that is empty,
@@ -58,11 +56,20 @@ impl Shape {
 pub(crate) struct QuoteFault {
     /// The record in which the quote opens; the header row is 0.
     pub(crate) record: u64,
-    /// Whether it is not closed in its line; then a quote of a later row, or none, closes it.
-    pub(crate) is_open: bool,
+    pub(crate) kind: FaultKind,
 }
 
-/// Returns the shape of a file. A quote counts only at the start of a field, as in DuckDB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// The quote is not closed in its line; a quote of a later row, or none, closes it.
+    Open,
+    /// The closing quote has something after it. DuckDB drops blanks there.
+    Followed,
+    /// The opening quote has blanks before it. DuckDB drops one, and takes more for text.
+    AfterBlanks,
+}
+
+/// Returns the shape of a file. A quote counts at the start of a field, and as a fault after blanks there.
 pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
     let mut shape = Shape::default();
     let mut place = Place::FieldStart;
@@ -71,7 +78,7 @@ pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
     let mut fields = 1;
     let mut opened = QuoteFault {
         record,
-        is_open: false,
+        kind: FaultKind::Followed,
     };
     let mut bytes = vec![0; PIECE_BYTES];
     loop {
@@ -79,22 +86,21 @@ pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
         let mut rest = bytes.get(..read).unwrap_or_default();
         if rest.is_empty() {
             shape.longest_bytes = shape.longest_bytes.max(record_bytes);
-            shape.is_open = place == Place::Quoted;
             shape.count(record, fields, columns);
-            if shape.is_open {
-                opened.is_open = true;
+            if place == Place::Quoted {
+                opened.kind = FaultKind::Open;
                 shape.fault.get_or_insert(opened);
             }
             return Ok(shape);
         }
         while !rest.is_empty() {
             let length = match place {
-                Place::FieldStart | Place::QuoteInQuoted => 0,
+                Place::FieldStart | Place::Blanks | Place::QuoteInQuoted => 0,
                 Place::Unquoted => memchr2(b',', b'\n', rest).unwrap_or(rest.len()),
                 Place::Quoted => memchr(b'"', rest).unwrap_or(rest.len()),
             };
-            if place == Place::Quoted && !opened.is_open {
-                opened.is_open = memchr(b'\n', rest.get(..length).unwrap_or_default()).is_some();
+            if place == Place::Quoted && memchr(b'\n', rest.get(..length).unwrap_or_default()).is_some() {
+                opened.kind = FaultKind::Open;
             }
             let Some(byte) = rest.get(length) else {
                 record_bytes += rest.len() as u64;
@@ -104,8 +110,12 @@ pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
             if place == Place::FieldStart && *byte == b'"' {
                 opened = QuoteFault {
                     record,
-                    is_open: false,
+                    kind: FaultKind::Followed,
                 };
+            }
+            if place == Place::Blanks && *byte == b'"' {
+                let kind = FaultKind::AfterBlanks;
+                shape.fault.get_or_insert(QuoteFault { record, kind });
             }
             if place == Place::QuoteInQuoted && !matches!(byte, b'"' | b',' | b'\n' | b'\r') {
                 shape.fault.get_or_insert(opened);
@@ -114,6 +124,7 @@ pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
                 (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
                 (Place::Quoted, _) => Place::QuoteInQuoted,
                 (_, b',' | b'\n') => Place::FieldStart,
+                (Place::FieldStart | Place::Blanks, b' ' | b'\t') => Place::Blanks,
                 _ => Place::Unquoted,
             };
             record_bytes += length as u64 + 1;
@@ -139,6 +150,8 @@ pub(crate) fn shape(mut csv: impl Read, columns: usize) -> io::Result<Shape> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     FieldStart,
+    /// After blanks at the start of a field.
+    Blanks,
     Unquoted,
     Quoted,
     /// After a quote inside quotes; it closes them unless another quote follows.
@@ -149,9 +162,9 @@ enum Place {
 mod tests {
     use super::*;
 
-    fn check(csv: &str, record: u64, is_open: bool) {
+    fn check(csv: &str, record: u64, kind: FaultKind) {
         let shape = shape(csv.as_bytes(), 2).unwrap();
-        assert_eq!(shape.fault, Some(QuoteFault { record, is_open }), "{csv:?}");
+        assert_eq!(shape.fault, Some(QuoteFault { record, kind }), "{csv:?}");
     }
 
     #[test]
@@ -178,15 +191,18 @@ mod tests {
 
     #[test]
     fn quotes_at_fault_are_found_where_they_are_opened() {
-        check("a,b\n1,\"x\n", 1, true);
-        check("a,b\n1,x\n2,\"y\n3,z\n4,\"w\"\n", 2, true);
-        check("a,b\n1,\"x\ny\"\n2,\"z\"z\n3,\"\n", 2, false);
-        check("a\n\"\"\"", 1, true);
+        check("a,b\n1,\"x\n", 1, FaultKind::Open);
+        check("a,b\n1,x\n2,\"y\n3,z\n4,\"w\"\n", 2, FaultKind::Open);
+        check("a,b\n1,\"x\ny\"\n2,\"z\"z\n3,\"\n", 2, FaultKind::Followed);
+        check("a\n\"\"\"", 1, FaultKind::Open);
+        check("a,b\n1,\"x\" \n", 1, FaultKind::Followed);
+        check("a,b\n1,2\n \t\"x\",2\n", 2, FaultKind::AfterBlanks);
         for csv in [
             "",
             "a,b\r\n1,\"x\"\r\n",
             "a\n\"x\"\"\ny\"\n",
             "a\nx\"y\n",
+            "a,b\n x\"y\", \n \t,\" \"",
             "a\n\"\"",
         ] {
             assert_eq!(shape(csv.as_bytes(), 2).unwrap().fault, None, "{csv:?}");

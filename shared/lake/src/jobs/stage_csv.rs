@@ -16,7 +16,7 @@ use crate::import::compression::{Compression, Prepared};
 use crate::import::faults::{self, Fault, MAX_ROW_ERRORS, shown};
 use crate::import::plain::{Form, is_plain};
 use crate::import::segment_file::CopyError;
-use crate::import::shape::{Shape, shape};
+use crate::import::shape::{FaultKind, QuoteFault, Shape, shape};
 use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
@@ -54,7 +54,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         .map_err(|_| Error::internal("the scan of the shape panicked"))?;
     let shape = shape.map_err(Error::internal)?;
     let failed = match written {
-        // DuckDB has accepted files with an overlong record or an open quote, as if the file ended there.
+        // DuckDB accepts a file with an overlong record or an open quote, as if the file ended there, and drops
+        // blanks around quotes.
         Ok(written) => {
             check_length(target, &shape)?;
             let surplus = shape.surplus.iter().map(|surplus| {
@@ -62,11 +63,10 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
                 Fault::of_row(&target.table, row, surplus_reason(surplus.fields, columns))
             });
             let surplus: Vec<_> = surplus.collect();
-            return Ok(match shape.fault.filter(|_| shape.is_open) {
+            return Ok(match shape.fault {
                 Some(fault) => {
-                    let row = shape.row(fault.record, columns);
                     let rows = faults::merge(surplus, written.faults);
-                    StageOutcome::refused(with_quote(target, rows, row, fault.is_open))
+                    StageOutcome::refused(with_quote(target, rows, fault, shape.row(fault.record, columns)))
                 }
                 None if surplus.is_empty() => written,
                 None => StageOutcome::refused(faults::merge(surplus, written.faults)),
@@ -76,16 +76,13 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         Err(error) => return Err(error),
     };
     // No value is wrong: a row has the wrong shape, or bytes are not UTF-8.
-    let found = bad_rows(context, target, &file, header.len(), &shape);
+    let found = bad_rows(context, target, &file, columns, &shape);
     let (rows, failed) = match found {
         Ok(rows) => (rows, failed),
         Err(error) => (Vec::new(), error),
     };
     let faults = match shape.fault {
-        Some(fault) => {
-            let row = shape.row(fault.record, header.len());
-            with_quote(target, rows, row, fault.is_open)
-        }
+        Some(fault) => with_quote(target, rows, fault, shape.row(fault.record, columns)),
         None => rows,
     };
     if faults.is_empty() {
@@ -100,11 +97,20 @@ fn surplus_reason(fields: usize, columns: usize) -> String {
 }
 
 /// Adds a faulty quote to the faults of the rows above it. The content of the rows below is unknown.
-fn with_quote(target: &Target, mut faults: Vec<Fault>, row: u64, is_open: bool) -> Vec<Fault> {
+fn with_quote(target: &Target, mut faults: Vec<Fault>, fault: QuoteFault, row: u64) -> Vec<Fault> {
     faults.retain(|fault| fault.error.row < row);
-    let reason = match is_open {
-        true => format!("the quote opened in row {row} is not closed; the rows after it were not read"),
-        false => "text follows a closing quote; a quote in a text is written twice".to_owned(),
+    let reason = match fault.kind {
+        FaultKind::Open => {
+            format!("the quote opened in row {row} is not closed; the rows after it were not read")
+        }
+        FaultKind::Followed => {
+            "text or a blank follows a closing quote; a quote in a text is written twice".to_owned()
+        }
+        FaultKind::AfterBlanks => {
+            "a blank stands before a quote; remove it, or put the whole field in quotes, with \
+                                   each quote of the text twice"
+                .to_owned()
+        }
     };
     faults.push(Fault::of_row(&target.table, row, reason));
     faults

@@ -7,7 +7,7 @@
 use jiff::civil;
 use platform::clock::UtcTime;
 
-use crate::import::plain::{Form, has_bits};
+use crate::schema::exact::is_exact;
 use crate::schema::types::ColumnType;
 
 /// A parsed default that fits its column.
@@ -130,56 +130,6 @@ pub(crate) fn constant_fits(text: &str, column_type: ColumnType) -> bool {
         }
         ColumnType::Json => serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(),
     }
-}
-
-/// Returns whether the grammar of imports keeps a text that [`constant_fits`] the type, and keeps it exactly.
-pub(crate) fn is_exact(text: &str, column_type: ColumnType) -> bool {
-    let is_exact_number = |bits| {
-        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-        // A number with a point or an exponent is no integer.
-        digits.bytes().any(|byte| !byte.is_ascii_digit()) || has_bits(digits.as_bytes(), bits)
-    };
-    match column_type {
-        ColumnType::Float => is_exact_number(f32::MANTISSA_DIGITS),
-        ColumnType::Double => is_exact_number(f64::MANTISSA_DIGITS),
-        ColumnType::Date => Form::Date.is_met_by(text.as_bytes()),
-        ColumnType::Timestamp => is_time(text),
-        _ => true,
-    }
-}
-
-/// Returns whether a text is a day, and perhaps a time of it in whole microseconds and an offset.
-fn is_time(text: &str) -> bool {
-    let Some((day, time)) = text.split_at_checked("2026-01-02".len()) else {
-        return false;
-    };
-    let (clock, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
-    let (clock, decimals) = clock
-        .split_once('.')
-        .map_or((clock, None), |(clock, decimals)| (clock, Some(decimals)));
-    let form = |text: &str| -> String {
-        let zero = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
-        text.chars().map(zero).collect()
-    };
-    let clock_form = form(clock).replace('T', " ");
-    let is_clock = match clock_form.as_str() {
-        "" => time.is_empty(),
-        " 00:00" => decimals.is_none(),
-        // A leap second is no time of DuckDB.
-        " 00:00:00" => !clock.ends_with(":60"),
-        _ => false,
-    };
-    let are_decimals = decimals.is_none_or(|decimals| {
-        let beyond = decimals.get(6..).unwrap_or_default();
-        form(decimals).trim_matches('0').is_empty() && beyond.bytes().all(|digit| digit == b'0')
-    });
-    let hours = offset.get(1..3).and_then(|hours| hours.parse::<u8>().ok());
-    let is_offset = match form(offset).replace('-', "+").as_str() {
-        "" | "Z" => true,
-        "+00" | "+0000" | "+00:00" => hours.is_some_and(|hours| hours <= 14),
-        _ => false,
-    };
-    Form::Date.is_met_by(day.as_bytes()) && is_clock && are_decimals && is_offset
 }
 
 /// Returns whether `text` is a plain decimal number that loses no digit in `DECIMAL(precision, scale)`.

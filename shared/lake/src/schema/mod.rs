@@ -5,6 +5,7 @@ pub mod alteration;
 pub mod defaults;
 pub(crate) mod definition;
 pub(crate) mod difference;
+pub(crate) mod exact;
 pub(crate) mod invariants;
 pub mod manifest;
 pub mod plan;

@@ -387,8 +387,7 @@ async fn types_that_no_table_has_are_answered() {
         "{'a': 1::VARIANT}",
         "map([1], [1::VARIANT])",
         "NULL::VARIANT",
-        "1::BIGNUM",
-        "[1::BIGNUM]",
+        "1::BIGNUM::VARCHAR",
         "'101'::BIT::VARCHAR",
         "1::UHUGEINT",
         "'10:00:00+02'::TIMETZ::VARCHAR",
@@ -398,7 +397,7 @@ async fn types_that_no_table_has_are_answered() {
         "[{'a': 'x'::ENUM('x')}]",
         "union_value(a := 1)",
         "[union_value(a := 1)]",
-        "'POINT(1 2)'::GEOMETRY",
+        "'POINT(1 2)'::GEOMETRY::VARCHAR",
         "row(1, 2)",
         "[NULL]",
     ] {

@@ -158,7 +158,10 @@ async fn rows_of_the_wrong_shape_are_refused() {
             "row 2: 3 fields where the header row has 2",
         ),
         (b"id\n1,\n", "row 1: 2 fields where the header row has 1"),
-        (b"id,name\n1,\"a\"b\n", "row 1: text follows a closing quote"),
+        (
+            b"id,name\n1,\"a\"b\n",
+            "row 1: text or a blank follows a closing quote",
+        ),
         // Empty lines are not rows, for any kind of fault.
         (
             b"id,name\n1,a\n\n\nx,b\n",

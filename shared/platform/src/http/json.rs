@@ -40,7 +40,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         check_content_type(request.headers())?;
-        parse::<Object<T>>(&body(request).await?).map(|Object(value)| Self(value))
+        parse_exact::<Object<T>>(&body(request).await?).map(|Object(value)| Self(value))
     }
 }
 
@@ -54,7 +54,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
             return Ok(Self(T::default()));
         }
         check_content_type(&headers)?;
-        parse::<Object<T>>(&bytes).map(|Object(value)| Self(value))
+        parse_exact::<Object<T>>(&bytes).map(|Object(value)| Self(value))
     }
 }
 
@@ -134,19 +134,20 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Parses JSON; a rejection names the JSON path, the line and the column. A number that would be rounded is
-/// rejected.
+/// Parses JSON; a rejection names the JSON path, the line and the column. Numbers may be rounded, so callers keep
+/// the text where they count.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    parse_by(Rules::default(), bytes)
+}
+
+/// Parses JSON like [`parse`], and rejects a number that would be rounded.
+fn parse_exact<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    let inexact = inexact(bytes);
     let rules = Rules {
-        inexact: &inexact(bytes),
+        inexact: &inexact,
         ..Rules::default()
     };
     parse_by(rules, bytes)
-}
-
-/// Parses JSON whose text is kept beside: numbers may be rounded.
-pub fn parse_rounding<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    parse_by(Rules::default(), bytes)
 }
 
 fn parse_by<T: DeserializeOwned>(rules: Rules<'_>, bytes: &[u8]) -> Result<T, Error> {
@@ -278,5 +279,35 @@ mod tests {
             rejection(r#"{"columns":[],"columns":[]}"#),
             @"The body is not as it must be: duplicate field `columns` at line 1 column 23."
         );
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Free {
+        #[expect(dead_code, reason = "only its reading is tested")]
+        value: super::super::strict::Json,
+        raw: Option<Box<serde_json::value::RawValue>>,
+        ratio: Option<f64>,
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused_unless_it_stays_text() {
+        let number = "12345678901234567.89";
+        for (body, path) in [
+            (r#"{"value":{"a":[@]}}"#, "$.value.a[0]"),
+            (r#"{"value":null,"ratio":@}"#, "$.ratio"),
+        ] {
+            let body = body.replace('@', number);
+            let error = parse_exact::<Free>(body.as_bytes()).unwrap_err();
+            let expected = format!(
+                "The body is not as it must be at {path}: the number {number} would be rounded to 1.2345678901234568e+16; send it \
+                 as a string, which keeps its digits"
+            );
+            assert!(error.message().starts_with(&expected), "{error}");
+            assert!(parse::<Free>(body.as_bytes()).is_ok());
+        }
+        let body = r#"{"value":[0.1,1e3],"ratio":0.25,"raw":[@],"unknown":@}"#.replace('@', number);
+        let read = parse_exact::<Free>(body.as_bytes()).unwrap();
+        assert_eq!(read.raw.unwrap().get(), format!("[{number}]"));
+        assert_eq!(read.ratio, Some(0.25));
     }
 }

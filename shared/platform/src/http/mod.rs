@@ -32,7 +32,7 @@ pub use audit::{Audience, audited};
 pub use authenticate::{Caller, Credentials, Recheck, authenticate};
 pub use call::Call;
 pub use edge::edge;
-pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part, parse_rounding};
+pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part};
 pub use known::SomeKnown;
 pub use page::{Page, PageQuery};
 pub use path::Path;

@@ -140,12 +140,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Numbers<'_, D> {
     }
 
     plain! {
-        deserialize_any deserialize_bool deserialize_char deserialize_str
+        deserialize_bool deserialize_char deserialize_str
         deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_identifier
         deserialize_ignored_any deserialize_u128 deserialize_i128
     }
 
     forward! {
+        deserialize_any();
         deserialize_f32();
         deserialize_f64();
         deserialize_option();

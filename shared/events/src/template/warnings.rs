@@ -1,0 +1,235 @@
+//! Finds texts in a target that look like references to an event and are none, and references to fields that
+//! no event has.
+
+use serde_json::{Map, Value};
+
+use super::next_placeholder;
+use crate::{envelope, path};
+
+/// Most warnings about a target.
+const MAX_WARNINGS: usize = 10;
+/// Most characters of a text that a warning shows.
+const MAX_SHOWN: usize = 100;
+
+/// Returns advice about the texts in `fields`, the value of `field`, which are templates.
+pub(crate) fn of_templates(field: &str, fields: &Map<String, Value>) -> Vec<String> {
+    of_texts(field, fields, of_template)
+}
+
+/// Returns advice about the texts in `fields`, the value of `field`, which stay as they are.
+pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>) -> Vec<String> {
+    of_texts(field, fields, of_constant)
+}
+
+fn of_texts(
+    field: &str,
+    fields: &Map<String, Value>,
+    of_text: impl Fn(&str, &str) -> Option<String>,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let fields = fields.iter().rev();
+    let mut open: Vec<_> = fields
+        .map(|(name, value)| (format!("{field}.{name}"), value))
+        .collect();
+    while let Some((field, value)) = open.pop() {
+        match value {
+            _ if warnings.len() >= MAX_WARNINGS => break,
+            Value::String(text) => warnings.extend(of_text(&field, text)),
+            Value::Array(items) => {
+                let items = items.iter().enumerate().rev();
+                open.extend(items.map(|(place, item)| (format!("{field}[{place}]"), item)));
+            }
+            Value::Object(fields) => {
+                let fields = fields.iter().rev();
+                open.extend(fields.map(|(name, value)| (format!("{field}.{name}"), value)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    warnings
+}
+
+fn of_constant(field: &str, text: &str) -> Option<String> {
+    let own = next_placeholder(text).map(|_| text);
+    let literal = own.or_else(|| literal(text))?;
+    Some(format!(
+        "The field '{field}' has '{}', which is handed over as it is: a workflow's vars have no templates, and its input has \
+         the event.",
+        shown(literal)
+    ))
+}
+
+fn of_template(field: &str, text: &str) -> Option<String> {
+    if ["$event", "$event_ref", "$delivery.id"].contains(&text) {
+        return None;
+    }
+    let mut paths = Vec::from_iter(text.strip_prefix("$event."));
+    let mut rest = text;
+    while let Some((_, path, after)) = next_placeholder(rest) {
+        paths.push(path);
+        rest = after;
+    }
+    let unknown = paths.iter().find_map(|path| {
+        let steps = path::steps(path)?;
+        let root = steps.first()?.clone();
+        (!envelope::FIELDS.contains(&root.as_ref())).then_some((path, root))
+    });
+    if let Some((path, root)) = unknown {
+        return Some(format!(
+            "The field '{field}' reads '{path}', and {}",
+            envelope::no_field(&root)
+        ));
+    }
+    let literal = literal(text).filter(|literal| *literal != text || !text.starts_with("$event."))?;
+    Some(format!(
+        "The field '{field}' has '{}', which is delivered as it is. There are $event, $event.<path>, $event_ref and \
+         $delivery.id as a whole text, and {{{{ event.<path> }}}} also within one; the body that an ingest channel received is \
+         in event.details.payload.",
+        shown(literal)
+    ))
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(MAX_SHOWN).collect()
+}
+
+/// Returns the part of a text that looks like a reference, and is none within a text.
+fn literal(text: &str) -> Option<&str> {
+    let in_braces = braces(text, "{{", "}}").or_else(|| braces(text, "${", "}"));
+    in_braces.or_else(|| dollars(text))
+}
+
+/// Returns the first part of a text in these braces that names something, and no path into the event.
+fn braces<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let mut rest = text;
+    loop {
+        let part = rest.get(rest.find(open)?..)?;
+        let end = part.find(close)?;
+        let inside = part.get(open.len()..end)?.trim();
+        let is_own = open == "{{" && inside.strip_prefix("event.").is_some_and(|path| !path.is_empty());
+        if is_reference(inside) && !is_own {
+            return part.get(..end + close.len());
+        }
+        rest = part.get(open.len()..)?;
+    }
+}
+
+/// Returns a word of a text that begins like a reference with a dollar sign.
+fn dollars(text: &str) -> Option<&str> {
+    let known = ["$event", "$event_ref", "$delivery", "$"];
+    let mut words = text.split_whitespace();
+    words.find(|word| {
+        let root = word.split(['.', '[']).next().unwrap_or_default();
+        let is_whole = *word == text && is_reference(word);
+        word.starts_with('$') && (is_whole || known.contains(&root) && *word != "$")
+    })
+}
+
+/// Returns whether a text is made like a path: `payload.name`, `.id`, `$.items[0]`.
+fn is_reference(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_-.$[]'\"/".contains(letter);
+    let is_first = |letter: char| letter.is_alphabetic() || "_.$/".contains(letter);
+    text.len() > 1
+        && text.starts_with(is_first)
+        && text.chars().all(is_part)
+        && text.contains(char::is_alphabetic)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn warnings_about(value: Value) -> Vec<String> {
+        of_templates("target.data", &Map::from_iter([("v".to_owned(), value)]))
+    }
+
+    #[test]
+    fn texts_that_look_like_references_are_warned_of() {
+        for (text, shown) in [
+            ("{{payload.name}}", "'{{payload.name}}'"),
+            ("Hello {{ name }}!", "'{{ name }}'"),
+            ("{{event}}", "'{{event}}'"),
+            ("{{ event.action }} of {{ .id }}", "'{{ .id }}'"),
+            ("${event.action}", "'${event.action}'"),
+            ("Order ${ .order.id } came", "'${ .order.id }'"),
+            ("$.details.payload.id", "'$.details.payload.id'"),
+            ("$details.payload", "'$details.payload'"),
+            ("Order $event.resource_id came", "'$event.resource_id'"),
+            ("id: $delivery.id", "'$delivery.id'"),
+        ] {
+            let warnings = warnings_about(json!({ "a": [text] }));
+            assert_eq!(warnings.len(), 1, "{text}");
+            assert!(
+                warnings[0].contains(&format!("'target.data.v.a[0]' has {shown}")),
+                "{warnings:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn references_and_other_texts_are_not_warned_of() {
+        for text in [
+            "$event",
+            "$event_ref",
+            "$delivery.id",
+            "$event.details.payload.id",
+            "{{ event.action }}",
+            "a {{event.details['x.y']}} b",
+            "costs $5.00",
+            "$100",
+            "$",
+            "a $ b",
+            "{{#if x}}yes{{/if}}",
+            "{{",
+            "{{}}",
+            "${",
+            "${}",
+            "{\"a\": {\"b\": 1}}",
+            "$$",
+            "",
+            "{{ event.action }} {{",
+            "US$ amount",
+        ] {
+            assert_eq!(warnings_about(json!(text)), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_that_no_event_has_are_warned_of() {
+        for text in [
+            "$event.payload.id",
+            "{{ event.body }}",
+            "a {{event.action}} {{event.data.x}}",
+        ] {
+            let warnings = warnings_about(json!(text));
+            assert!(warnings[0].contains("no event has a field"), "{warnings:?}");
+        }
+        let many: Vec<_> = (0..50).map(|place| format!("$event.payload.{place}")).collect();
+        assert_eq!(warnings_about(json!(many)).len(), MAX_WARNINGS);
+    }
+
+    #[test]
+    fn constants_with_references_are_warned_of() {
+        for text in [
+            "{{ event.action }}",
+            "$event",
+            "$event.details.x",
+            "a {{name}}",
+            "${ .x }",
+        ] {
+            let vars = Map::from_iter([("v".to_owned(), json!(text))]);
+            let warnings = of_constants("target.vars", &vars);
+            assert!(
+                warnings[0].contains(&format!(
+                    "'target.vars.v' has '{}'",
+                    literal(text).unwrap_or(text)
+                )),
+                "{warnings:?}"
+            );
+        }
+        let vars = Map::from_iter([("v".to_owned(), json!("costs $5"))]);
+        assert_eq!(of_constants("target.vars", &vars), [""; 0]);
+    }
+}
