@@ -42,7 +42,7 @@ pub fn end(state: &RunState, head: UpdatesHead) -> Result<Bytes> {
         workflow_run_id: state.run_id.clone(),
         kind: kind.to_owned(),
         message: format!("The run is {}.", state.status.as_str()),
-        details: Some(json!({ "status": state.status.as_str() })),
+        details: Some(json!({ "status": state.status.as_str() }).into()),
         workstream_id: None,
     };
     update(head.last + 1, &message)

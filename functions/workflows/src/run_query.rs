@@ -10,7 +10,7 @@ use platform::http::{Call, Path, Reply};
 use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use workflow::views::Shown;
 
 use crate::App;
 use crate::model::run;
@@ -40,7 +40,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Asks the code of a run about its state, without changing it: `__stack` answers what the run waits for, `__state` what \
              its code exposes. Runs that have ended answer as well. The shape of the answer depends on the query.",
         )
-        .response_with::<200, axum::Json<Value>, _>(|response| response.description("Answer of the workflow's code, any JSON."))
+        .response_with::<200, axum::Json<Shown>, _>(|response| response.description("Answer of the workflow's code, any JSON."))
         .with(problem(
             ErrorKind::InvalidRequest,
             "The workflow id, the run id or the name of the query is missing.",
@@ -62,7 +62,7 @@ async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<QueryPath>,
-) -> Result<Reply<Value>> {
+) -> Result<Reply<Shown>> {
     for (name, value) in [
         ("workflow_id", &path.workflow_id),
         ("run_id", &path.run_id),
@@ -78,7 +78,7 @@ async fn handler(
         .engine
         .query(&call.tenant()?, &state.run_id, &path.query_name)
         .await?;
-    Ok(Reply::ok(answer.to_value()))
+    Ok(Reply::ok(Shown::new(&answer)))
 }
 
 /// Answers 400 for a path that ends before the name of the query.

@@ -37,7 +37,7 @@ async fn a_large_payload_is_kept_beside_the_records_and_given_back_whole() {
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
     let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
-    assert_eq!(detail.result.unwrap().get(), "1500000");
+    assert_eq!(detail.result.unwrap().to_string(), "1500000");
     // Three events hold the payload; it is stored once.
     let kept = world.objects.list("payloads/").await.unwrap();
     assert_eq!(kept.len(), 1);

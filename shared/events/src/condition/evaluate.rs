@@ -1,5 +1,6 @@
 //! Evaluates a compiled condition as json-logic-js does.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -9,13 +10,16 @@ use super::rule::{Operator, Rule, Variable};
 use super::value::{Value, join};
 
 /// Evaluates a rule over `data`: the event, or an item of a list in it.
-pub(super) fn evaluate(rule: &Rule, data: &Value, budget: &mut Budget) -> Result<Value> {
+pub(super) fn evaluate<'a>(rule: &'a Rule, data: &'a Value, budget: &mut Budget) -> Result<Cow<'a, Value>> {
     budget.spend(1)?;
     match rule {
-        Rule::Constant(value) => Ok(value.clone()),
+        Rule::Constant(value) => Ok(Cow::Borrowed(value)),
         Rule::List(rules) => {
-            let items = all(rules, data, budget)?;
-            Value::list(items, budget)
+            let items = rules
+                .iter()
+                .map(|rule| Ok(evaluate(rule, data, budget)?.into_owned()));
+            let items = items.collect::<Result<_>>()?;
+            Value::list(items, budget).map(Cow::Owned)
         }
         Rule::Operation(operator, arguments) => operation(*operator, arguments, data, budget),
         Rule::Variable(variable) => {
@@ -23,57 +27,49 @@ pub(super) fn evaluate(rule: &Rule, data: &Value, budget: &mut Budget) -> Result
             budget.spend(1)?;
             let default = match &variable.default {
                 Some(default) => evaluate(default, data, budget)?,
-                None => Value::Undefined,
+                None => Cow::Owned(Value::Undefined),
             };
             let Variable { parts, units, .. } = &**variable;
-            property(parts.iter().map(String::as_str), *units, &default, data, budget)
+            property(parts.iter().map(String::as_str), *units, default, data, budget)
         }
     }
 }
 
-fn all(rules: &[Rule], data: &Value, budget: &mut Budget) -> Result<Vec<Value>> {
-    rules.iter().map(|rule| evaluate(rule, data, budget)).collect()
-}
-
-fn operation(operator: Operator, arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value> {
-    match operator {
-        Operator::If => choice(arguments, data, budget),
-        Operator::And => first(arguments, data, budget, |value| !value.is_truthy()),
-        Operator::Or => first(arguments, data, budget, Value::is_truthy),
+fn operation<'a>(
+    operator: Operator,
+    arguments: &'a [Rule],
+    data: &'a Value,
+    budget: &mut Budget,
+) -> Result<Cow<'a, Value>> {
+    let value = match operator {
+        Operator::If => return choice(arguments, data, budget),
+        Operator::And => return first(arguments, data, budget, |value| !value.is_truthy()),
+        Operator::Or => return first(arguments, data, budget, Value::is_truthy),
         Operator::Filter => {
             let items = kept(arguments, data, budget)?;
-            Value::list(items, budget)
+            Value::list(items, budget)?
         }
-        Operator::None => Ok(Value::Bool(!any(arguments, data, budget)?)),
-        Operator::Some => Ok(Value::Bool(any(arguments, data, budget)?)),
-        Operator::All => every(arguments, data, budget),
-        Operator::Map => {
-            let [list, logic, ..] = arguments else {
-                return Ok(Value::Undefined);
-            };
-            let mut items = Vec::new();
-            if let Value::List(list) = evaluate(list, data, budget)? {
-                for item in &list.items {
-                    items.push(evaluate(logic, item, budget)?);
-                }
-            }
-            Value::list(items, budget)
-        }
-        Operator::Reduce => reduce(arguments, data, budget),
+        Operator::None => Value::Bool(!any(arguments, data, budget)?),
+        Operator::Some => Value::Bool(any(arguments, data, budget)?),
+        Operator::All => every(arguments, data, budget)?,
+        Operator::Map => map(arguments, data, budget)?,
+        Operator::Reduce => reduce(arguments, data, budget)?,
         eager => match arguments {
             [one, other] => {
                 let values = [evaluate(one, data, budget)?, evaluate(other, data, budget)?];
-                calculate(eager, &values, data, budget)
+                calculate(eager, &values, data, budget)?
             }
             _ => {
-                let values = all(arguments, data, budget)?;
-                calculate(eager, &values, data, budget)
+                let values = arguments.iter().map(|rule| evaluate(rule, data, budget));
+                let values = values.collect::<Result<Vec<_>>>()?;
+                calculate(eager, &values, data, budget)?
             }
         },
-    }
+    };
+    Ok(Cow::Owned(value))
 }
 
-fn choice(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value> {
+fn choice<'a>(arguments: &'a [Rule], data: &'a Value, budget: &mut Budget) -> Result<Cow<'a, Value>> {
     for pair in arguments.chunks(2) {
         match pair {
             [condition, value] if evaluate(condition, data, budget)?.is_truthy() => {
@@ -83,17 +79,17 @@ fn choice(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value
             _ => {}
         }
     }
-    Ok(Value::Null)
+    Ok(Cow::Owned(Value::Null))
 }
 
 /// Returns the first value that ends the evaluation, or the last one.
-fn first(
-    arguments: &[Rule],
-    data: &Value,
+fn first<'a>(
+    arguments: &'a [Rule],
+    data: &'a Value,
     budget: &mut Budget,
     is_end: impl Fn(&Value) -> bool,
-) -> Result<Value> {
-    let mut value = Value::Undefined;
+) -> Result<Cow<'a, Value>> {
+    let mut value = Cow::Owned(Value::Undefined);
     for argument in arguments {
         value = evaluate(argument, data, budget)?;
         if is_end(&value) {
@@ -103,11 +99,24 @@ fn first(
     Ok(value)
 }
 
+fn map(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value> {
+    let [list, logic, ..] = arguments else {
+        return Ok(Value::Undefined);
+    };
+    let mut items = Vec::new();
+    if let Value::List(list) = &*evaluate(list, data, budget)? {
+        for item in &list.items {
+            items.push(evaluate(logic, item, budget)?.into_owned());
+        }
+    }
+    Value::list(items, budget)
+}
+
 /// Returns the items of the first argument for which the second holds.
 fn kept(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Vec<Value>> {
     let mut items = Vec::new();
     if let [list, logic, ..] = arguments
-        && let Value::List(list) = evaluate(list, data, budget)?
+        && let Value::List(list) = &*evaluate(list, data, budget)?
     {
         for item in &list.items {
             if evaluate(logic, item, budget)?.is_truthy() {
@@ -121,7 +130,7 @@ fn kept(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Vec<Val
 /// Returns whether the second argument holds for an item of the first.
 fn any(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<bool> {
     if let [list, logic, ..] = arguments
-        && let Value::List(list) = evaluate(list, data, budget)?
+        && let Value::List(list) = &*evaluate(list, data, budget)?
     {
         for item in &list.items {
             if evaluate(logic, item, budget)?.is_truthy() {
@@ -136,7 +145,8 @@ fn every(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value>
     let [list, logic, ..] = arguments else {
         return Ok(Value::Undefined);
     };
-    let Value::List(list) = evaluate(list, data, budget)? else {
+    let list = evaluate(list, data, budget)?;
+    let Value::List(list) = &*list else {
         return Ok(Value::Bool(false));
     };
     for item in &list.items {
@@ -153,25 +163,30 @@ fn reduce(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value
     };
     let list = evaluate(list, data, budget)?;
     let mut accumulator = match rest.first() {
-        Some(initial) => evaluate(initial, data, budget)?,
+        Some(initial) => evaluate(initial, data, budget)?.into_owned(),
         None => Value::Null,
     };
-    if let Value::List(list) = list {
+    if let Value::List(list) = &*list {
         for item in &list.items {
             budget.spend_items(2)?;
             let scope = HashMap::from([
                 ("current".to_owned(), item.clone()),
                 ("accumulator".to_owned(), accumulator),
             ]);
-            accumulator = evaluate(logic, &Value::object(scope), budget)?;
+            accumulator = evaluate(logic, &Value::object(scope), budget)?.into_owned();
         }
     }
     Ok(accumulator)
 }
 
 /// Calculates an operation whose arguments are evaluated first.
-fn calculate(operator: Operator, values: &[Value], data: &Value, budget: &mut Budget) -> Result<Value> {
-    let at = |index: usize| values.get(index).unwrap_or(&Value::Undefined);
+fn calculate(
+    operator: Operator,
+    values: &[Cow<'_, Value>],
+    data: &Value,
+    budget: &mut Budget,
+) -> Result<Value> {
+    let at = |index: usize| values.get(index).map_or(&Value::Undefined, |value| &**value);
     let (one, other) = (at(0), at(1));
     Ok(match operator {
         Operator::Equal => Value::Bool(one.is_equal(other, budget)?),
@@ -194,7 +209,7 @@ fn calculate(operator: Operator, values: &[Value], data: &Value, budget: &mut Bu
         }
         Operator::Multiply => match values {
             // As there, a single factor is returned as it is.
-            [single] => single.clone(),
+            [single] => single.clone().into_owned(),
             factors => {
                 let mut product = 1.0;
                 for factor in factors {
@@ -212,14 +227,14 @@ fn calculate(operator: Operator, values: &[Value], data: &Value, budget: &mut Bu
         Operator::In => Value::Bool(contains(other, one, budget)?),
         Operator::Cat => {
             let mut units = Vec::new();
-            join(values, "", &mut units, budget)?;
+            join(values.iter().map(|value| &**value), "", &mut units, budget)?;
             Value::Text(units.into())
         }
         Operator::Substr => substring(one, other, at(2), budget)?,
         Operator::Merge => {
             let mut items = Vec::new();
             for value in values {
-                let added = match value {
+                let added = match &**value {
                     Value::List(list) => list.items.as_slice(),
                     single => std::slice::from_ref(single),
                 };
@@ -228,13 +243,12 @@ fn calculate(operator: Operator, values: &[Value], data: &Value, budget: &mut Bu
             }
             Value::whole_list(items)
         }
-        Operator::Var => variable(one, at(1), data, budget)?,
+        Operator::Var => variable(one, at(1), data, budget)?.into_owned(),
         Operator::Missing => {
-            let keys = match one {
-                Value::List(list) => &list.items,
-                _ => values,
+            let absent = match one {
+                Value::List(list) => missing(&list.items, data, budget)?,
+                _ => missing(values.iter().map(|value| &**value), data, budget)?,
             };
-            let absent = missing(keys, data, budget)?;
             Value::list(absent, budget)?
         }
         Operator::MissingSome => missing_some(one, other, data, budget)?,
@@ -244,7 +258,7 @@ fn calculate(operator: Operator, values: &[Value], data: &Value, budget: &mut Bu
 }
 
 /// `<` and `<=` also take three values, of which the second lies between the others.
-fn ascends(values: &[Value], budget: &mut Budget, holds: fn(Ordering) -> bool) -> Result<bool> {
+fn ascends(values: &[Cow<'_, Value>], budget: &mut Budget, holds: fn(Ordering) -> bool) -> Result<bool> {
     let values = values.get(..3).unwrap_or(values);
     for pair in values.windows(2) {
         let [one, other] = pair else { break };
@@ -269,7 +283,7 @@ fn parse_float(value: &Value, budget: &mut Budget) -> Result<f64> {
 
 /// Returns the greatest or smallest number; NaN where a value is none.
 fn extreme(
-    values: &[Value],
+    values: &[Cow<'_, Value>],
     budget: &mut Budget,
     empty: f64,
     is_beyond: impl Fn(f64, f64) -> bool,

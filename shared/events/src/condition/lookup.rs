@@ -7,34 +7,39 @@ use super::budget::{Budget, Result, Stop};
 use super::value::Value;
 
 /// Returns the value that a name stands for: the data itself without one, or the default.
-pub(super) fn variable(name: &Value, default: &Value, data: &Value, budget: &mut Budget) -> Result<Value> {
+pub(super) fn variable<'a>(
+    name: &Value,
+    default: &'a Value,
+    data: &'a Value,
+    budget: &mut Budget,
+) -> Result<Cow<'a, Value>> {
     let name = match name {
-        Value::Undefined | Value::Null => return Ok(data.clone()),
-        Value::Text(units) if units.is_empty() => return Ok(data.clone()),
+        Value::Undefined | Value::Null => return Ok(Cow::Borrowed(data)),
+        Value::Text(units) if units.is_empty() => return Ok(Cow::Borrowed(data)),
         name => name.units(budget)?,
     };
     let path = String::from_utf16_lossy(&name);
-    property(path.split('.'), name.len(), default, data, budget)
+    property(path.split('.'), name.len(), Cow::Borrowed(default), data, budget)
 }
 
 /// Returns the property at the end of a path of `units` in UTF-16, or the default.
-pub(super) fn property<'a>(
-    path: impl Iterator<Item = &'a str>,
+pub(super) fn property<'a, 'p>(
+    path: impl Iterator<Item = &'p str>,
     units: usize,
-    default: &Value,
-    data: &Value,
+    default: Cow<'a, Value>,
+    data: &'a Value,
     budget: &mut Budget,
-) -> Result<Value> {
-    let absent = || match default {
-        Value::Undefined => Value::Null,
-        default => default.clone(),
+) -> Result<Cow<'a, Value>> {
+    let absent = match *default {
+        Value::Undefined => Cow::Owned(Value::Null),
+        _ => default,
     };
     budget.spend_units(units)?;
     let mut value = Cow::Borrowed(data);
     for part in path {
         budget.spend(1)?;
         if value.is_nullish() {
-            return Ok(absent());
+            return Ok(absent);
         }
         let next = match value {
             Cow::Borrowed(value) => value.property(part, budget)?,
@@ -44,14 +49,18 @@ pub(super) fn property<'a>(
         };
         match next {
             Some(next) if !matches!(*next, Value::Undefined) => value = next,
-            _ => return Ok(absent()),
+            _ => return Ok(absent),
         }
     }
-    Ok(value.into_owned())
+    Ok(value)
 }
 
 /// Returns the names whose value is null, an empty text or not there.
-pub(super) fn missing(names: &[Value], data: &Value, budget: &mut Budget) -> Result<Vec<Value>> {
+pub(super) fn missing<'v>(
+    names: impl IntoIterator<Item = &'v Value>,
+    data: &Value,
+    budget: &mut Budget,
+) -> Result<Vec<Value>> {
     let mut absent = Vec::new();
     for name in names {
         if is_operation(name, budget)? {
@@ -66,7 +75,7 @@ pub(super) fn missing(names: &[Value], data: &Value, budget: &mut Budget) -> Res
             }
             name => variable(name, &Value::Undefined, data, budget)?,
         };
-        let is_absent = match value {
+        let is_absent = match &*value {
             Value::Null => true,
             Value::Text(units) => units.is_empty(),
             _ => false,
@@ -114,11 +123,8 @@ pub(super) fn missing_some(
         Value::Undefined | Value::Null => {
             return Err(Stop::Failed("'missing_some' needs a list of names".to_owned()));
         }
-        Value::Text(units) => (
-            missing(std::slice::from_ref(names), data, budget)?,
-            units.len() as f64,
-        ),
-        _ => (missing(std::slice::from_ref(names), data, budget)?, f64::NAN),
+        Value::Text(units) => (missing([names], data, budget)?, units.len() as f64),
+        _ => (missing([names], data, budget)?, f64::NAN),
     };
     let present = Value::Number(count - absent.len() as f64);
     let is_enough = present.compare(needed, budget)?.is_some_and(Ordering::is_ge);

@@ -1,5 +1,7 @@
 //! Finds what a condition reads of an event, for advice to its author.
 
+use std::borrow::Cow;
+
 use super::budget::{Budget, MAX_STEPS};
 use super::evaluate::evaluate;
 use super::rule::{Operator, Rule, Variable};
@@ -67,7 +69,7 @@ pub(super) fn values(rule: &Rule, event: &Value) -> String {
     let mut value = |path: &str| {
         let units: Vec<u16> = path.encode_utf16().collect();
         let variable = Rule::Variable(Box::new(Variable::new(&units, None)));
-        let value = evaluate(&variable, event, &mut budget).unwrap_or(Value::Undefined);
+        let value = evaluate(&variable, event, &mut budget).unwrap_or(Cow::Owned(Value::Undefined));
         format!("{path} is {}", shown(&value))
     };
     let values = paths(rule).into_iter().take(MAX_SHOWN);

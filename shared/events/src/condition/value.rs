@@ -83,11 +83,11 @@ impl Value {
     }
 
     /// Converts a list or object to the text that JavaScript compares and calculates with.
-    fn primitive(&self, budget: &mut Budget) -> Result<Self> {
-        match self {
-            Self::List(_) | Self::Object(_) => Ok(Self::Text(self.units(budget)?)),
-            other => Ok(other.clone()),
-        }
+    fn primitive(&self, budget: &mut Budget) -> Result<Cow<'_, Self>> {
+        Ok(match self {
+            Self::List(_) | Self::Object(_) => Cow::Owned(Self::Text(self.units(budget)?)),
+            other => Cow::Borrowed(other),
+        })
     }
 
     pub fn number(&self, budget: &mut Budget) -> Result<f64> {
@@ -169,7 +169,7 @@ impl Value {
     /// Orders two values as `<` and `>` do; None where neither holds and they are not equal.
     pub fn compare(&self, other: &Self, budget: &mut Budget) -> Result<Option<Ordering>> {
         let (one, other) = (self.primitive(budget)?, other.primitive(budget)?);
-        if let (Self::Text(one), Self::Text(other)) = (&one, &other) {
+        if let (Self::Text(one), Self::Text(other)) = (&*one, &*other) {
             budget.spend_units(one.len().min(other.len()))?;
             return Ok(Some(one.cmp(other)));
         }
@@ -178,10 +178,10 @@ impl Value {
 
     /// `+` of JavaScript, as a number.
     pub fn plus(&self, number: f64, budget: &mut Budget) -> Result<f64> {
-        match self.primitive(budget)? {
+        match &*self.primitive(budget)? {
             Self::Text(text) => {
                 let mut sum: Vec<u16> = number_text(number).encode_utf16().collect();
-                sum.extend_from_slice(&text);
+                sum.extend_from_slice(text);
                 Self::Text(sum.into()).number(budget)
             }
             other => Ok(number + other.number(budget)?),
@@ -208,8 +208,13 @@ impl Value {
 }
 
 /// Writes values as `Array.prototype.join` does.
-pub(super) fn join(items: &[Value], separator: &str, out: &mut Vec<u16>, budget: &mut Budget) -> Result<()> {
-    for (index, item) in items.iter().enumerate() {
+pub(super) fn join<'v>(
+    items: impl IntoIterator<Item = &'v Value>,
+    separator: &str,
+    out: &mut Vec<u16>,
+    budget: &mut Budget,
+) -> Result<()> {
+    for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
             out.extend(separator.encode_utf16());
         }

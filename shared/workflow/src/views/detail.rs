@@ -3,10 +3,9 @@
 use platform::UtcTime;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{History, RunFailure, initiated_by, shown_exactly};
+use super::{History, RunFailure, Shown, initiated_by};
 use crate::event::EventKind;
 use crate::payload::Payload;
 use crate::state::{RunState, Visibility};
@@ -71,12 +70,10 @@ pub struct WorkflowRun {
     #[serde(rename = "type")]
     pub workflow_type: String,
     /// Input that the run was started with; its shape depends on the type.
-    #[schemars(with = "Value")]
-    pub input: Box<RawValue>,
+    pub input: Shown,
     /// What the workflow returned; absent while the run is running and where it returned nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Value>")]
-    pub result: Option<Box<RawValue>>,
+    pub result: Option<Shown>,
     /// Notes that the starter attached to the run.
     pub memo: Map<String, Value>,
     /// Present with `include_history=true`.
@@ -100,8 +97,8 @@ impl WorkflowRun {
     /// Describes a run whose first event carries `input` and whose last event is `end`.
     pub fn new(state: &RunState, input: &Payload, end: Option<&EventKind>, history: Option<History>) -> Self {
         let result = match end {
-            Some(EventKind::WorkflowExecutionCompleted { result }) => Some(shown_exactly(result)),
-            Some(EventKind::WorkflowExecutionCanceled { details }) => details.as_ref().map(shown_exactly),
+            Some(EventKind::WorkflowExecutionCompleted { result }) => Some(Shown::new(result)),
+            Some(EventKind::WorkflowExecutionCanceled { details }) => details.as_ref().map(Shown::new),
             _ => None,
         };
         let pending = state.activities.values().map(|activity| PendingActivityView {
@@ -122,7 +119,7 @@ impl WorkflowRun {
             run_id: state.run_id.clone(),
             workflow_id: state.workflow_id.clone(),
             workflow_type: state.workflow_type.clone(),
-            input: shown_exactly(input),
+            input: Shown::new(input),
             result,
             memo: state.about.memo.clone(),
             history,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{RunFailure, shown_array};
+use super::{RunFailure, Shown};
 use crate::event::{ChildOutcome, Event, EventKind};
 
 /// Activity of an event.
@@ -20,7 +20,7 @@ pub struct EventActivity {
     /// Id of the activity, unique in the run.
     pub id: String,
     /// Arguments of the activity.
-    pub input: Vec<Value>,
+    pub input: Vec<Shown>,
     /// Id of the event that scheduled the activity.
     pub scheduled_event_id: String,
     /// Id of the event of the attempt that decided the outcome; absent before.
@@ -46,7 +46,7 @@ pub struct EventSignal {
     /// Name that the workflow's code listens for.
     pub name: String,
     /// Body of the signal.
-    pub input: Vec<Value>,
+    pub input: Vec<Shown>,
     /// Principal that sent the signal; absent where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub identity: String,
@@ -64,7 +64,7 @@ pub struct EventChild {
     /// Run id of the child run.
     pub run_id: String,
     /// Arguments of the child run.
-    pub input: Vec<Value>,
+    pub input: Vec<Shown>,
     /// Id of the event that asked for the child run.
     pub initiated_event_id: String,
 }
@@ -78,7 +78,7 @@ pub struct EventWorkflow {
     pub workflow_type: Option<String>,
     /// Arguments of the run, or of the run that continues it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<Vec<Value>>,
+    pub input: Option<Vec<Shown>>,
     /// Principal that started, cancelled or terminated the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
@@ -131,7 +131,7 @@ pub struct HistoryEvent {
     pub patch: Option<String>,
     /// Result of an activity, a child run or the run; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Vec<Value>>,
+    pub result: Option<Vec<Shown>>,
     /// Failure of an attempt, a child run or the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunFailure>,
@@ -185,7 +185,7 @@ impl<'a> Known<'a> {
         Some(EventActivity {
             name: name.clone(),
             id: activity_id.clone(),
-            input: shown_array(input),
+            input: Shown::array(input),
             scheduled_event_id: scheduled.to_string(),
             started_event_id: self.started.get(&scheduled).map(|(event, _)| event.to_string()),
         })
@@ -221,7 +221,7 @@ impl<'a> Known<'a> {
             workflow_type: workflow_type.clone(),
             workflow_id: workflow_id.clone(),
             run_id: run_id.clone(),
-            input: shown_array(input),
+            input: Shown::array(input),
             initiated_event_id: initiated.to_string(),
         })
     }
@@ -251,7 +251,7 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
         EventKind::WorkflowExecutionStarted(started) => {
             view.workflow = Some(EventWorkflow {
                 workflow_type: Some(started.workflow_type.clone()),
-                input: Some(shown_array(&started.input)),
+                input: Some(Shown::array(&started.input)),
                 identity: given(&started.initiated_by),
                 parent: started
                     .parent
@@ -268,7 +268,7 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
         } => {
             view.signal = Some(EventSignal {
                 name: name.clone(),
-                input: shown_array(input),
+                input: Shown::array(input),
                 identity: identity.clone(),
             });
         }
@@ -280,16 +280,16 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
                 ..EventWorkflow::default()
             });
         }
-        EventKind::WorkflowExecutionCompleted { result } => view.result = Some(shown_array(result)),
+        EventKind::WorkflowExecutionCompleted { result } => view.result = Some(Shown::array(result)),
         EventKind::WorkflowExecutionFailed { failure } => view.failure = Some(failure.into()),
-        EventKind::WorkflowExecutionCanceled { details } => view.result = details.as_ref().map(shown_array),
+        EventKind::WorkflowExecutionCanceled { details } => view.result = details.as_ref().map(Shown::array),
         EventKind::WorkflowExecutionTimedOut {} => {}
         EventKind::WorkflowExecutionContinuedAsNew {
             new_run_id, input, ..
         } => {
             view.workflow = Some(EventWorkflow {
                 new_run_id: Some(new_run_id.clone()),
-                input: Some(shown_array(input)),
+                input: Some(Shown::array(input)),
                 ..EventWorkflow::default()
             });
         }
@@ -311,7 +311,7 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
             ..
         } => {
             view.ends_activity(known, *scheduled_event_id);
-            view.result = Some(shown_array(result));
+            view.result = Some(Shown::array(result));
         }
         EventKind::ActivityTaskFailed {
             scheduled_event_id,
@@ -354,13 +354,13 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
         } => {
             view.child = known.child(*initiated_event_id);
             match outcome {
-                ChildOutcome::Completed(result) => view.result = Some(shown_array(result)),
+                ChildOutcome::Completed(result) => view.result = Some(Shown::array(result)),
                 ChildOutcome::Failed(failure) => view.failure = Some(failure.into()),
                 ChildOutcome::Canceled | ChildOutcome::Terminated | ChildOutcome::TimedOut => {}
             }
         }
         EventKind::MarkerRecorded { name, result } => match result {
-            Some(result) => view.result = Some(shown_array(result)),
+            Some(result) => view.result = Some(Shown::array(result)),
             None => view.patch = Some(name.clone()),
         },
     }

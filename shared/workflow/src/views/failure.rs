@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::shown;
+use super::Shown;
 use crate::event::EventKind;
 use crate::failure::Failure;
 
@@ -23,7 +22,7 @@ pub struct RunFailure {
     pub source: Option<String>,
     /// Data that the code attached, any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<Shown>,
 }
 
 impl RunFailure {
@@ -60,7 +59,7 @@ impl From<&Failure> for RunFailure {
             message: failure.message.clone(),
             kind: failure.kind.clone(),
             source: failure.source.clone(),
-            details: failure.details.as_ref().map(shown),
+            details: failure.details.as_ref().map(Shown::new),
         }
     }
 }

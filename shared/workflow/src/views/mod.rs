@@ -14,7 +14,10 @@ pub use listed::{WorkflowRunPage, WorkflowRunSummary};
 pub use tasks::{HistoryTask, HistoryTaskStatus, history_tasks};
 pub use update::{RunUpdate, RunUpdatePage};
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -84,27 +87,60 @@ fn initiated_by(about: &About) -> String {
     }
 }
 
-/// Returns the payload itself, or its size where it is stored outside the history because it is large.
-fn shown(payload: &Payload) -> Value {
-    match payload.stored() {
-        Some(stored) if !payload.is_fetched() => json!({ "$stored": { "bytes": stored.bytes } }),
-        _ => payload.to_value(),
+/// A payload as it is shown: the value with all digits of its numbers, or its size where it is stored outside
+/// the history because it is large.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Shown(Box<RawValue>);
+
+impl Shown {
+    pub fn new(payload: &Payload) -> Self {
+        let text = match payload.stored() {
+            Some(stored) if !payload.is_fetched() => {
+                json!({ "$stored": { "bytes": stored.bytes } }).to_string()
+            }
+            _ => payload.json().to_owned(),
+        };
+        Self(RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// Returns the payload as an array, which the contract requires for inputs and results.
+    fn array(payload: &Payload) -> Vec<Self> {
+        match payload.is_null() {
+            true => Vec::new(),
+            false => vec![Self::new(payload)],
+        }
     }
 }
 
-/// As [`shown`], with all digits of its numbers.
-fn shown_exactly(payload: &Payload) -> Box<RawValue> {
-    let text = match payload.stored() {
-        Some(stored) if !payload.is_fetched() => json!({ "$stored": { "bytes": stored.bytes } }).to_string(),
-        _ => payload.json().to_owned(),
-    };
-    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+impl From<Value> for Shown {
+    fn from(value: Value) -> Self {
+        Self(RawValue::from_string(value.to_string()).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
 }
 
-/// Returns the payload as an array, which the contract requires for inputs and results.
-fn shown_array(payload: &Payload) -> Vec<Value> {
-    match shown(payload) {
-        Value::Null => Vec::new(),
-        value => vec![value],
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get())
+    }
+}
+
+impl PartialEq for Shown {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl JsonSchema for Shown {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Value::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Value::json_schema(generator)
     }
 }

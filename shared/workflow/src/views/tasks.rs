@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use platform::UtcTime;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::events::seconds;
-use super::{RunFailure, shown_array};
+use super::{RunFailure, Shown};
 use crate::event::{ChildOutcome, Event, EventKind};
 use crate::payload::Payload;
 use crate::state::RunState;
@@ -79,9 +78,9 @@ pub struct HistoryTask {
     /// Number of attempts so far.
     pub attempts: u32,
     /// Arguments of the task, or the body of the signal.
-    pub input: Vec<Value>,
+    pub input: Vec<Shown>,
     /// Results; empty where there is none.
-    pub result: Vec<Value>,
+    pub result: Vec<Shown>,
     /// Why the task failed; null where it did not.
     pub error: Option<RunFailure>,
 }
@@ -116,7 +115,7 @@ impl HistoryTask {
 
     fn completes(&mut self, event: &Event, result: &Payload) {
         self.ends(event, HistoryTaskStatus::Completed);
-        self.result = shown_array(result);
+        self.result = Shown::array(result);
     }
 
     fn fails(&mut self, event: &Event, error: RunFailure) {
@@ -166,7 +165,7 @@ fn begun(event: &Event) -> Option<HistoryTask> {
         } => Some(HistoryTask {
             activity_id: Some(activity_id.clone()),
             activity_name: Some(name.clone()),
-            input: shown_array(input),
+            input: Shown::array(input),
             ..HistoryTask::new("activity", event)
         }),
         EventKind::TimerStarted {
@@ -189,7 +188,7 @@ fn begun(event: &Event) -> Option<HistoryTask> {
             workflow_type: Some(workflow_type.clone()),
             workflow_id: Some(workflow_id.clone()),
             run_id: Some(run_id.clone()),
-            input: shown_array(input),
+            input: Shown::array(input),
             ..HistoryTask::new("childWorkflow", event)
         }),
         EventKind::WorkflowExecutionSignaled { name, input, .. } => Some(HistoryTask {
@@ -197,7 +196,7 @@ fn begun(event: &Event) -> Option<HistoryTask> {
             status: HistoryTaskStatus::Received,
             started: Some(event.time),
             completed: Some(event.time),
-            input: shown_array(input),
+            input: Shown::array(input),
             ..HistoryTask::new("signal", event)
         }),
         _ => None,

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::shown;
+use super::Shown;
 use crate::updates::UpdateMessage;
 
 /// An update message of a run.
@@ -22,7 +21,7 @@ pub struct RunUpdate {
     pub message: String,
     /// Data for programs, any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    pub details: Option<Shown>,
     /// Part of the run that the message is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workstream_id: Option<String>,
@@ -35,7 +34,7 @@ impl RunUpdate {
             workflow_run_id: run_id.to_owned(),
             kind: message.kind,
             message: message.message,
-            details: message.details.as_ref().map(shown),
+            details: message.details.as_ref().map(Shown::new),
             workstream_id: message.workstream_id,
         }
     }

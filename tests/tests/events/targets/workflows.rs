@@ -2,7 +2,7 @@
 //! invalid targets.
 
 use serde_json::{Value, json};
-use tests::Events;
+use tests::{Events, Method};
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
 
@@ -280,4 +280,41 @@ async fn the_event_of_a_run_that_failed_says_why() {
     assert!(detail["error"]["message"].is_string(), "{detail}");
     assert_eq!(failed["details"]["error"], detail["error"]);
     assert_eq!(began["details"].get("error"), None);
+}
+
+#[tokio::test]
+async fn a_run_shows_all_digits_of_what_it_was_given() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    let copy = json!({
+        "document": { "dsl": "1.0.0", "namespace": "x", "name": "copy", "version": "1.0.0" },
+        "do": [{ "copy": { "set": { "n": "${ .event.details.payload.n }" } } }],
+    });
+    let body = json!({
+        "name": "Numbers", "run_as_role": "executor", "filter": { "event_category": ["external"] },
+        "target": { "type": "process", "definition": copy },
+    });
+    events.subscribe(&body).await;
+    let number = "12345678901234567.89";
+    let request = events.request(Method::POST, &channel.url).token(channel.token());
+    let body = format!("{{\"n\":{number}}}");
+    let taken = request.body(body).await.expect_status(202).body;
+    let delivery = events
+        .delivery_of(taken["event_id"].as_str().unwrap(), &["succeeded"])
+        .await;
+    let part = |name: &str| delivery[name].as_str().unwrap().to_owned();
+    let path = format!(
+        "/workflows/runs/{}/{}",
+        part("workflow_id"),
+        part("workflow_run_id")
+    );
+    for format in ["events", "tasks"] {
+        let path = format!("{path}?include_history=true&history_format={format}");
+        let run = events.get(&events.token, &path).await.expect_status(200);
+        let text = run.text();
+        assert!(text.contains(&format!("\"n\":{number}")), "{text}");
+        assert!(!text.contains("1.23456789"), "{text}");
+    }
 }
