@@ -9,7 +9,7 @@ use crate::import::parquet_element::Leaf;
 use crate::tables::sql;
 
 /// Type of bytes without an annotation.
-const BYTES: &str = "BLOB";
+pub(crate) const BYTES: &str = "BLOB";
 /// Type of times in nanoseconds. DuckDB reads times in UTC only in whole microseconds.
 pub(crate) const NANOSECONDS: &str = "TIMESTAMP_NS";
 
@@ -147,7 +147,7 @@ impl FileType {
         Some(format!("list_transform({list}, lambda {element}: {text})"))
     }
 
-    /// Returns whether SQL cannot write the name of a field.
+    /// Returns whether a field has a name that SQL cannot write: none, or one with a zero.
     pub(crate) fn has_unwritable_name(&self) -> bool {
         match self {
             Self::List(elements) => elements.has_unwritable_name(),

@@ -1,7 +1,7 @@
 //! Chooses the conversion of a Parquet column to the type of a column.
 
 use crate::import::int96;
-use crate::import::nested::{FileType, NANOSECONDS};
+use crate::import::nested::{BYTES, FileType, NANOSECONDS};
 use crate::import::source::Source;
 use crate::import::wide_decimals;
 use crate::schema::types::ColumnType;
@@ -29,7 +29,7 @@ impl FileColumn {
     }
 }
 
-pub(crate) fn shortened(file_type: &str) -> String {
+fn shortened(file_type: &str) -> String {
     let mut text: String = file_type.chars().take(MAX_TYPE_LENGTH).collect();
     if text.len() < file_type.len() {
         text.push('…');
@@ -69,7 +69,7 @@ pub(crate) fn source(column: &FileColumn, column_type: ColumnType) -> Option<Sou
         return of_int96(column_type, name);
     }
     // Some programs write texts without saying so.
-    let is_bytes = file_type == "BLOB";
+    let is_bytes = file_type == BYTES;
     if is_bytes && column_type != ColumnType::String {
         let decoded = format!("coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))");
         return Some(Source::Text(decoded));
@@ -134,11 +134,7 @@ fn of_int96(column_type: ColumnType, name: &str) -> Option<Source> {
 }
 
 fn of_nested(file_type: &FileType, name: &str) -> Option<Source> {
-    match file_type.with_texts(name) {
-        Some(_) if file_type.has_unwritable_name() => None,
-        Some(value) => json(&value),
-        None => json(name),
-    }
+    json(file_type.with_texts(name).as_deref().unwrap_or(name))
 }
 
 fn json(value: &str) -> Option<Source> {

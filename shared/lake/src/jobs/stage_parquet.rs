@@ -17,10 +17,10 @@ use crate::child::context::Context;
 use crate::import::faults::{MAX_SENTENCES, MAX_VALUE, shown};
 use crate::import::functions;
 use crate::import::int96::{self, Int96Text};
-use crate::import::nested::FileType;
+use crate::import::nested::{BYTES, FileType};
 use crate::import::nesting::levels;
 use crate::import::parquet_footer::{self, Fault, Footer};
-use crate::import::parquet_source::{FileColumn, of_wide_decimal, shortened, source};
+use crate::import::parquet_source::{FileColumn, of_wide_decimal, source};
 use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
@@ -168,19 +168,24 @@ fn check_levels(target: &Target, columns: &[(String, String)]) -> Result<()> {
 /// Adds what the footer tells of the types.
 fn with_types(target: &Target, columns: Vec<(String, String)>, footer: &Footer) -> Result<Vec<FileColumn>> {
     let columns = columns.into_iter().map(|(name, type_name)| {
-        match FileType::of_column(&type_name, footer.leaves.get(&name)) {
-            Some(file_type) => Ok(FileColumn {
-                name,
-                type_name,
-                file_type,
-            }),
-            None => Err(Error::unprocessable(format!(
-                "Table '{}': the type of the column {} in the Parquet file cannot be read: it has times within {}.",
-                target.table,
-                shown(&name),
-                shortened(&type_name)
-            ))),
-        }
+        let what = match FileType::of_column(&type_name, footer.leaves.get(&name)) {
+            Some(file_type) if file_type.has_unwritable_name() && file_type.with_texts("").is_some() => {
+                "has bytes or times in a struct with a field that has no name; give it one"
+            }
+            Some(file_type) => {
+                return Ok(FileColumn {
+                    name,
+                    type_name,
+                    file_type,
+                });
+            }
+            None => "has times of 96 bits or in nanoseconds that cannot be read; write them in microseconds",
+        };
+        Err(Error::unprocessable(format!(
+            "Table '{}': the column {} in the Parquet file {what}.",
+            target.table,
+            shown(&name)
+        )))
     });
     columns.collect()
 }
@@ -279,7 +284,7 @@ fn map_columns(
         let identifier = sql::identifier(&of_file.name);
         let source = match footer.wide_decimals.get(&of_file.name) {
             // A repeated column is a list.
-            Some(scale) if !of_file.file_type.is_nested() => {
+            Some(scale) if of_file.type_name == BYTES => {
                 of_wide_decimal(column.column_type, &identifier, *scale)
             }
             Some(_) => None,
