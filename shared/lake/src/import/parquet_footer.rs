@@ -1,84 +1,53 @@
-//! Bounds the footer of a Parquet file before DuckDB reads it.
+//! Bounds the footer of a Parquet file before DuckDB reads it, and changes what DuckDB would read as other
+//! values.
 //!
 //! DuckDB builds the types of all columns before it can tell them: its time grows with the square of the
 //! columns and of the levels, and its stack with the levels. Here, each element of the schema costs the same.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
+use polars_parquet_format::thrift;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TInputProtocol, TType};
-use polars_parquet_format::thrift::{self, ProtocolError, ProtocolErrorKind};
 
-use super::wide_decimals::{self, Mark};
+use super::footer_edit::{self, Edit};
+use super::parquet_element::{Leaf, element, skip_value};
 
 /// Most bytes of a footer. DuckDB takes many times the memory.
 const MAX_FOOTER_BYTES: u32 = 16 * 1_024 * 1_024;
 /// Most elements of a schema: the columns, and the parts of nested ones. DuckDB takes half a second for
 /// these.
 const MAX_ELEMENTS: u32 = 10_000;
-/// Most structures in one another; Parquet's own are fewer.
-const MAX_DEPTH: u32 = 32;
 /// Bytes at the end: the length of the footer, and the last four.
 const END_BYTES: u64 = 8;
-/// Fields of the footer and of an element, by their numbers in Parquet.
+/// Field of the footer, by its number in Parquet.
 const SCHEMA: i16 = 2;
-const PHYSICAL_TYPE: i16 = 1;
-const NAME: i16 = 4;
-const CHILDREN: i16 = 5;
-const CONVERTED_TYPE: i16 = 6;
-const SCALE: i16 = 7;
-const PRECISION: i16 = 8;
-const LOGICAL_TYPE: i16 = 10;
-/// Field of a logical type that is a decimal, the number that hides it from DuckDB, and the fields of its
-/// scale and precision.
-const DECIMAL: i16 = 5;
-const HIDDEN_DECIMAL: i16 = 9;
-const DECIMAL_SCALE: i16 = 1;
-const DECIMAL_PRECISION: i16 = 2;
-/// First byte of a decimal in a logical type, and the one that hides it: a number of a field and the type of
-/// its value.
-const DECIMAL_BYTE: u8 = 0x5c;
-const HIDDEN_DECIMAL_BYTE: u8 = 0x9c;
-/// Type of 64 bits in the low half of such a byte. DuckDB skips a field of another type than Parquet's.
-const I64_BITS: u8 = 6;
-/// Physical types of bytes, of varying and of fixed length.
-const BYTES: [i32; 2] = [6, 7];
-/// The physical type of times in 96 bits.
-const INT96: i32 = 3;
 /// Most digits of a decimal that DuckDB reads.
 const MAX_DIGITS: i32 = 38;
 
 /// What a footer tells beside the types that DuckDB gives to columns.
 #[derive(Debug, Default)]
 pub(crate) struct Footer {
-    /// Columns with times in 96 bits, also within lists, structs and maps.
-    pub(crate) int96: HashSet<String>,
+    /// Columns with times that DuckDB reads as something else, also within lists, structs and maps: the leaves
+    /// of the column, in order.
+    pub(crate) leaves: HashMap<String, Vec<Leaf>>,
     /// Columns of decimals of more than 38 digits, with the digits after their points. DuckDB reads their
     /// bytes.
     pub(crate) wide_decimals: HashMap<String, i32>,
-    /// What hides that these are decimals.
-    marks: Vec<Mark>,
+    /// What makes DuckDB read these as they are.
+    edits: Vec<Edit>,
 }
 
-/// An element of the schema: a column, or a part of one.
+/// An open group of the schema.
 #[derive(Debug, Default)]
-struct Element {
-    name: String,
-    children: i32,
-    physical_type: Option<i32>,
-    decimal: Decimal,
-    /// Positions of the first bytes of the converted type, and of a decimal in the logical type.
-    converted_at: Option<usize>,
-    logical_at: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Decimal {
-    precision: i32,
-    scale: i32,
+struct Group {
+    /// Children still to come.
+    awaited: i32,
+    /// Names of the others, by their lower-case form.
+    names: HashMap<String, String>,
 }
 
 /// Tells how many bytes have been read.
@@ -107,6 +76,10 @@ pub(crate) enum Fault {
     /// The column with a decimal, within a list, struct or map, that DuckDB reads as another number, and the
     /// digits of its type.
     Digits(String, i32),
+    /// Two columns whose names are equal without regard to case.
+    EqualColumns(String, String),
+    /// The column with such fields, and the fields.
+    EqualFields(String, String, String),
 }
 
 impl From<thrift::Error> for Fault {
@@ -116,7 +89,8 @@ impl From<thrift::Error> for Fault {
 }
 
 /// Fails if the footer is too large, or has too many elements or groups in one another. The file has
-/// Parquet's last bytes. Hides from DuckDB that a column has decimals of more than 38 digits.
+/// Parquet's last bytes. Hides from DuckDB that a column has decimals of more than 38 digits, and what times
+/// are whose digits it would cut.
 pub(crate) fn check(path: &Path, max_groups: usize) -> Result<Footer, Fault> {
     let mut columns = Footer::default();
     let footer = read(path)?;
@@ -138,14 +112,14 @@ pub(crate) fn check(path: &Path, max_groups: usize) -> Result<Footer, Fault> {
                 schemas += 1;
                 check_schema(&mut input, (&footer, &at), max_groups, &mut columns)?;
             }
-            (_, other) => skip(&mut input, other, MAX_DEPTH)?,
+            (_, other) => skip_value(&mut input, other)?,
         }
     }
     if schemas != 1 {
         return Err(Fault::Damaged);
     }
-    if !columns.marks.is_empty() {
-        wide_decimals::mark(path, footer.len(), &columns.marks).map_err(|_| Fault::Damaged)?;
+    if !columns.edits.is_empty() {
+        footer_edit::write(path, &footer, &columns.edits).map_err(|_| Fault::Damaged)?;
     }
     Ok(columns)
 }
@@ -179,169 +153,124 @@ fn check_schema(
     if elements > MAX_ELEMENTS {
         return Err(Fault::Wide(elements, MAX_ELEMENTS));
     }
-    // How many children of each open group are still to come; the first is the root.
-    let mut awaited: Vec<i32> = Vec::new();
+    // The first is the root.
+    let mut groups: Vec<Group> = Vec::new();
     let mut column = String::new();
+    let mut leaves = Vec::new();
     for _ in 0..elements {
         let element = element(input, at)?;
-        let (name, children) = (&element.name, element.children);
-        while awaited.pop_if(|children| *children == 0).is_some() {}
-        if let Some(last) = awaited.last_mut() {
-            *last -= 1;
+        let name = String::from_utf8_lossy(&element.name).into_owned();
+        while groups.pop_if(|group| group.awaited == 0).is_some() {}
+        let is_column = groups.len() == 1;
+        if is_column {
+            columns.keep(&column, std::mem::take(&mut leaves));
+            column.clone_from(&name);
         }
-        if awaited.len() == 1 {
-            column.clone_from(name);
-        }
-        if element.physical_type == Some(INT96) {
-            columns.int96.insert(column.clone());
+        if let Some(group) = groups.last_mut() {
+            group.awaited -= 1;
+            // DuckDB would rename the second.
+            match group.names.insert(name.to_ascii_lowercase(), name.clone()) {
+                Some(other) if is_column => return Err(Fault::EqualColumns(other, name)),
+                Some(other) => return Err(Fault::EqualFields(column, other, name)),
+                None => {}
+            }
         }
         if element.decimal.precision > MAX_DIGITS {
-            let is_column = awaited.len() == 1;
             match element.hidden_decimal(footer).filter(|_| is_column) {
-                Some(marks) => columns.marks.extend(marks),
+                Some(edits) => columns.edits.extend(edits),
                 None => return Err(Fault::Digits(column, element.decimal.precision)),
             }
-            columns
-                .wide_decimals
-                .insert(column.clone(), element.decimal.scale);
+            columns.wide_decimals.insert(name, element.decimal.scale);
         }
-        if children > 0 {
-            awaited.push(children);
+        if element.children > 0 {
+            groups.push(Group {
+                awaited: element.children,
+                ..Group::default()
+            });
+        } else {
+            let leaf = element.leaf();
+            columns.edits.extend(element.exact_time(leaf, footer)?);
+            leaves.push(leaf);
         }
-        if awaited.len() > max_groups + 1 {
+        if groups.len() > max_groups + 1 {
             return Err(Fault::Deep(column));
         }
     }
+    columns.keep(&column, leaves);
     Ok(())
 }
 
-impl Element {
-    /// Returns what hides that the element is a decimal; None if it cannot be hidden.
-    fn hidden_decimal(&self, footer: &[u8]) -> Option<Vec<Mark>> {
-        let Decimal { precision, scale } = self.decimal;
-        let is_bytes = self.physical_type.is_some_and(|kind| BYTES.contains(&kind));
-        if !is_bytes || precision > wide_decimals::MAX_DIGITS || !(0..=precision).contains(&scale) {
-            return None;
+impl Footer {
+    fn keep(&mut self, column: &str, leaves: Vec<Leaf>) {
+        if leaves.iter().any(|leaf| *leaf != Leaf::Plain) {
+            self.leaves.insert(column.to_owned(), leaves);
         }
-        let mut marks = Vec::new();
-        if let Some(at) = self.converted_at {
-            let byte = footer.get(at)? & 0xf0 | I64_BITS;
-            marks.push(Mark { at, byte });
-        }
-        if let Some(at) = self.logical_at {
-            let is_known = [DECIMAL_BYTE, HIDDEN_DECIMAL_BYTE].contains(footer.get(at)?);
-            let byte = is_known.then_some(HIDDEN_DECIMAL_BYTE)?;
-            marks.push(Mark { at, byte });
-        }
-        Some(marks)
     }
 }
 
-/// Reads an element. Fields of another type than Parquet's are skipped, as DuckDB does.
-fn element(input: &mut impl TInputProtocol, at: &Cell<usize>) -> Result<Element, Fault> {
-    let mut element = Element::default();
-    input.read_struct_begin()?;
-    loop {
-        let begin = at.get();
-        let field = input.read_field_begin()?;
-        match (field.id, field.field_type) {
-            (_, TType::Stop) => break,
-            (Some(PHYSICAL_TYPE), TType::I32) => element.physical_type = Some(input.read_i32()?),
-            (Some(NAME), TType::String) => {
-                element.name = String::from_utf8_lossy(&input.read_bytes()?).into_owned();
-            }
-            (Some(CHILDREN), TType::I32) => element.children = input.read_i32()?,
-            (Some(CONVERTED_TYPE), TType::I32 | TType::I64) => {
-                element.converted_at = Some(begin);
-                input.read_i64()?;
-            }
-            (Some(SCALE), TType::I32) => element.decimal.scale = input.read_i32()?,
-            (Some(PRECISION), TType::I32) => {
-                element.decimal.precision = element.decimal.precision.max(input.read_i32()?);
-            }
-            (Some(LOGICAL_TYPE), TType::Struct) => read_logical_type(input, at, &mut element)?,
-            (_, other) => skip(input, other, MAX_DEPTH)?,
-        }
-    }
-    input.read_struct_end()?;
-    Ok(element)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Reads the decimal of a logical type, if it is one. It has the last word on the scale.
-fn read_logical_type(
-    input: &mut impl TInputProtocol,
-    at: &Cell<usize>,
-    element: &mut Element,
-) -> Result<(), Fault> {
-    input.read_struct_begin()?;
-    loop {
-        let begin = at.get();
-        let field = input.read_field_begin()?;
-        match (field.id, field.field_type) {
-            (_, TType::Stop) => break,
-            (Some(DECIMAL | HIDDEN_DECIMAL), TType::Struct) => {
-                let decimal = logical_decimal(input)?;
-                element.logical_at = Some(begin);
-                element.decimal.scale = decimal.scale;
-                element.decimal.precision = element.decimal.precision.max(decimal.precision);
-            }
-            (_, other) => skip(input, other, MAX_DEPTH)?,
-        }
-    }
-    input.read_struct_end()?;
-    Ok(())
-}
+    /// Numbers of fields are relative to the field before; those of 32 bits are doubled.
+    const ROOT: &[u8] = b"\x48\x04root\x15\x04\0";
+    const LOGICAL_UTC_NANOSECONDS: &[u8] = b"\x6c\x8c\x11\x1c\x3c\0\0\0\0";
 
-fn logical_decimal(input: &mut impl TInputProtocol) -> Result<Decimal, Fault> {
-    let mut decimal = Decimal::default();
-    input.read_struct_begin()?;
-    loop {
-        let field = input.read_field_begin()?;
-        match (field.id, field.field_type) {
-            (_, TType::Stop) => break,
-            (Some(DECIMAL_SCALE), TType::I32) => decimal.scale = input.read_i32()?,
-            (Some(DECIMAL_PRECISION), TType::I32) => decimal.precision = input.read_i32()?,
-            (_, other) => skip(input, other, MAX_DEPTH)?,
-        }
+    fn file(elements: &[Vec<u8>]) -> Vec<u8> {
+        let count = u8::try_from(elements.len()).unwrap();
+        let footer = [
+            b"\x15\x02\x19",
+            &[count << 4 | 0x0c][..],
+            &elements.concat(),
+            b"\0",
+        ]
+        .concat();
+        let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+        [b"PAR1", &footer[..], &length, b"PAR1"].concat()
     }
-    input.read_struct_end()?;
-    Ok(decimal)
-}
 
-/// Reads past a value. The crate's own method refuses bytes that are no text, such as the least value of a
-/// column.
-fn skip(input: &mut impl TInputProtocol, kind: TType, depth: u32) -> thrift::Result<()> {
-    let below = depth.checked_sub(1).ok_or_else(|| {
-        thrift::Error::Protocol(ProtocolError {
-            kind: ProtocolErrorKind::DepthLimit,
-            message: String::new(),
-        })
-    })?;
-    match kind {
-        TType::String => input.read_bytes().map(drop),
-        TType::Struct => {
-            input.read_struct_begin()?;
-            loop {
-                match input.read_field_begin()?.field_type {
-                    TType::Stop => return input.read_struct_end(),
-                    field => skip(input, field, below)?,
-                }
+    fn element(physical_type: u8, name: &str, annotation: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(name.len()).unwrap();
+        let name = [&[0x18, length], name.as_bytes()].concat();
+        [
+            &[0x15, physical_type << 1, 0x25, 0x02],
+            &name[..],
+            annotation,
+            b"\0",
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn file_is_changed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        // The second time of 96 bits has an annotation, which would make DuckDB read text.
+        for (physical_type, annotation, leaf) in [
+            (3, &b""[..], Leaf::Int96),
+            (3, b"\x25\x00", Leaf::Int96),
+            (2, LOGICAL_UTC_NANOSECONDS, Leaf::UtcNanoseconds),
+        ] {
+            let time = element(physical_type, "t", annotation);
+            let original = file(&[ROOT.to_vec(), element(2, "id", b""), time]);
+            std::fs::write(&path, &original).unwrap();
+            let first = check(&path, 4).ok().unwrap();
+            let changed = std::fs::read(&path).unwrap();
+            assert_ne!(changed, original);
+            let second = check(&path, 4).ok().unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), changed);
+            assert!(second.edits.is_empty());
+            for footer in [first, second] {
+                assert_eq!(footer.leaves, HashMap::from([("t".to_owned(), vec![leaf])]));
             }
         }
-        TType::List | TType::Set => {
-            let list = input.read_list_begin()?;
-            (0..list.size).try_for_each(|_| skip(input, list.element_type, below))
+        let without_utc = LOGICAL_UTC_NANOSECONDS.iter();
+        let without_utc = without_utc.map(|byte| if *byte == 0x11 { 0x12 } else { *byte });
+        for annotation in [Vec::new(), without_utc.collect()] {
+            let original = file(&[ROOT.to_vec(), element(2, "id", b""), element(2, "t", &annotation)]);
+            std::fs::write(&path, &original).unwrap();
+            assert!(check(&path, 4).ok().unwrap().leaves.is_empty());
+            assert_eq!(std::fs::read(&path).unwrap(), original);
         }
-        TType::Map => {
-            let map = input.read_map_begin()?;
-            for kind in (0..map.size)
-                .flat_map(|_| [map.key_type, map.value_type])
-                .flatten()
-            {
-                skip(input, kind, below)?;
-            }
-            Ok(())
-        }
-        plain => input.skip(plain),
     }
 }

@@ -1,68 +1,22 @@
 //! Reads decimals of more than 38 digits in a Parquet file exactly.
 //!
-//! DuckDB reads them as doubles, and shorter ones among them as other numbers. So the footer is changed: a
-//! marker hides what says that a column has decimals, and DuckDB reads their bytes as they are. A function
-//! makes text of these, which is then converted like a number in a CSV file. The marked footer has the same
-//! length, and a file that is staged again is read as before.
+//! DuckDB reads them as doubles, and shorter ones among them as other numbers. So the footer is changed: other
+//! bytes hide what says that a column has decimals, and DuckDB reads their bytes as they are. A function makes
+//! text of these, which is then converted like a number in a CSV file.
 
 use std::error::Error as StdError;
-use std::fs::OpenOptions;
-use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
-use duckdb::Connection;
 use duckdb::arrow::array::{Array, BinaryArray, Int32Array, RecordBatch, StringArray};
 use duckdb::arrow::datatypes::{DataType, i256};
 use duckdb::vscalar::{ArrowFunctionSignature, VArrowScalar};
-use platform::{Error, Result};
 
-use crate::statement::messages;
-use crate::tables::sql;
-
-const NAME: &str = "decimal_text";
+/// Name of the function.
+pub(crate) const NAME: &str = "decimal_text";
 /// Most digits of a decimal type: those of 256 bits, with room for types that are wider than their values.
 pub(crate) const MAX_DIGITS: i32 = 1_000;
 /// Bytes of the widest value: 76 digits.
 const MAX_BYTES: usize = 32;
-
-/// Bytes after the footer.
-const END_BYTES: u64 = 8;
-
-/// A byte of a footer that is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// Position from the start of the footer.
-    pub(crate) at: usize,
-    pub(crate) byte: u8,
-}
-
-/// Replaces bytes of the footer of a file, of `footer_bytes`.
-pub(crate) fn mark(path: &Path, footer_bytes: usize, marks: &[Mark]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    let begin = file.seek(SeekFrom::End(0))?;
-    let begin = begin.saturating_sub(footer_bytes as u64 + END_BYTES);
-    for mark in marks {
-        file.seek(SeekFrom::Start(begin + mark.at as u64))?;
-        file.write_all(&[mark.byte])?;
-    }
-    Ok(())
-}
-
-/// Makes the function known to a connection.
-pub(crate) fn register(connection: &Connection) -> Result<()> {
-    let count = format!(
-        "SELECT count(*) FROM duckdb_functions() WHERE function_name = {}",
-        sql::literal(NAME)
-    );
-    let count = connection.query_row(&count, [], |row| row.get::<_, i64>(0));
-    match count.map_err(|error| messages::own_error(&error))? {
-        0 => connection
-            .register_scalar_function::<DecimalText>(NAME)
-            .map_err(Error::internal),
-        _ => Ok(()),
-    }
-}
 
 /// Returns SQL for the text of a decimal whose bytes are `value`.
 pub(crate) fn text(value: &str, scale: i32) -> String {
@@ -70,7 +24,7 @@ pub(crate) fn text(value: &str, scale: i32) -> String {
 }
 
 /// The function: bytes of an unscaled number, the highest first, and digits after the point.
-struct DecimalText;
+pub(crate) struct DecimalText;
 
 impl VArrowScalar for DecimalText {
     type State = ();
@@ -149,22 +103,5 @@ mod tests {
         wide[1] = 0x80;
         assert!(decimal_text(&wide, 0).is_err());
         assert!(decimal_text(&[], 0).is_err());
-    }
-
-    #[test]
-    fn function_is_registered_once() {
-        let connection = Connection::open_in_memory().unwrap();
-        register(&connection).unwrap();
-        register(&connection).unwrap();
-        let query = format!(
-            "SELECT {} FROM (VALUES ('\\xF8\\x31'::BLOB), (NULL)) t(v)",
-            text("v", 2)
-        );
-        let mut statement = connection.prepare(&query).unwrap();
-        let rows = statement
-            .query_map([], |row| row.get::<_, Option<String>>(0))
-            .unwrap();
-        let rows: Vec<_> = rows.map(Result::unwrap).collect();
-        assert_eq!(rows, [Some("-19.99".to_owned()), None]);
     }
 }

@@ -15,25 +15,28 @@ use serde_json::Value;
 
 use crate::child::context::Context;
 use crate::import::faults::{MAX_SENTENCES, MAX_VALUE, shown};
-use crate::import::nested::FileType;
+use crate::import::functions;
+use crate::import::int96::{self, Int96Text};
+use crate::import::nested::{BYTES, FileType};
 use crate::import::nesting::levels;
 use crate::import::parquet_footer::{self, Fault, Footer};
+use crate::import::parquet_source::{FileColumn, of_wide_decimal, source};
 use crate::import::signature;
 use crate::import::source::Source;
 use crate::import::staging::{self, Relation, StageInput, StageOutcome, Target};
-use crate::import::wide_decimals;
-use crate::schema::types::ColumnType;
+use crate::import::wide_decimals::{self, DecimalText};
 use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
 
 const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
-/// Type of times in nanoseconds. DuckDB reads times in UTC and times of 96 bits only in whole microseconds.
-const NANOSECONDS: &str = "TIMESTAMP_NS";
-/// What is wrong with a time of 96 bits of which DuckDB reads another time.
+/// What is wrong with a time of 96 bits that other databases do not have.
 const NO_YEAR: &str = "the time is outside of the years 0001 to 9999 that a time of 96 bits has";
 /// What is wrong with a time or a day that DuckDB takes for an infinity.
 const INFINITE: &str = "the time is beyond the range that can be kept; leave it empty where there is no time";
+/// What is wrong with bytes within other values that are no text.
+const NO_TEXT: &str =
+    "bytes in a list, struct or map are not text in UTF-8; write them as text, such as Base64";
 /// What is wrong with a map of which JSON would keep a part.
 const EQUAL_KEYS: &str = "a map has the same key twice, and JSON would keep one of the values; write a list of pairs, or one \
                           value for each key";
@@ -41,15 +44,16 @@ const EQUAL_KEYS: &str = "a map has the same key twice, and JSON would keep one 
 const MAX_LEVELS: usize = 16;
 /// Most groups of Parquet in a level: a list and a map are one in another.
 const MAX_GROUPS: usize = 2 * MAX_LEVELS;
-/// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
-const MAX_TYPE_LENGTH: usize = 100;
 
 pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
     let footer = check_footer(&input.input, target)?;
     if !footer.wide_decimals.is_empty() {
-        wide_decimals::register(&context.connection)?;
+        functions::register::<DecimalText>(&context.connection, wide_decimals::NAME)?;
+    }
+    if !footer.leaves.is_empty() {
+        functions::register::<Int96Text>(&context.connection, int96::NAME)?;
     }
     staging::enclose(context, &input.target, &input.input)?;
     let mut relation = Relation {
@@ -62,10 +66,11 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
     let mut columns = columns(context, target, &relation)?;
     check_levels(target, &columns)?;
     leave_out_index(context, target, &input.input, &mut columns)?;
+    let columns = with_types(target, columns, &footer)?;
     let sources = map_columns(context, target, &relation, &columns, &footer)?;
-    relation.flaw = flaw(target, &columns, &footer);
+    relation.flaw = flaw(target, &columns);
     match staging::write(context, target, &sources, &relation) {
-        Err(error) if error.status() == 500 => Err(fault(context, target, &relation, error)),
+        Err(error) if error.status() == 500 => Err(fault(context, target, &relation, &columns, error)),
         other => other,
     }
 }
@@ -97,7 +102,7 @@ fn check_ends(path: &Path, table: &str) -> Result<()> {
 fn check_footer(path: &Path, target: &Target) -> Result<Footer> {
     let what = match parquet_footer::check(path, MAX_GROUPS) {
         Ok(footer) => return Ok(footer),
-        Err(Fault::Damaged) => return Err(damaged(target, None)),
+        Err(Fault::Damaged) => return Err(damaged(target, None, None)),
         Err(Fault::Digits(column, digits)) => format!(
             "the column {} in the Parquet file has decimals of {digits} digits within a list, struct or map, where at most \
              38 can be read exactly; write them with at most 38 digits, or as text",
@@ -109,6 +114,18 @@ fn check_footer(path: &Path, target: &Target) -> Result<Footer> {
         ),
         Err(Fault::Wide(elements, most)) => format!(
             "the schema of the Parquet file has {elements} columns and parts of columns; at most {most} can be read"
+        ),
+        Err(Fault::EqualColumns(one, other)) => format!(
+            "the Parquet file has the columns {} and {}, and names of columns have no case; rename one of them",
+            shown(&one),
+            shown(&other)
+        ),
+        Err(Fault::EqualFields(column, one, other)) => format!(
+            "the column {} in the Parquet file has a struct with the fields {} and {}, which cannot be told apart without \
+             case; rename one of them",
+            shown(&column),
+            shown(&one),
+            shown(&other)
         ),
         Err(Fault::Deep(column)) => format!(
             "the type of the column {} in the Parquet file nests more than {MAX_LEVELS} levels; at most {MAX_LEVELS} can \
@@ -130,7 +147,7 @@ fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Ve
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     };
-    read().map_err(|error| unreadable(target, &error))
+    read().map_err(|error| unreadable(target, None, &error))
 }
 
 /// Fails with 422 if a type has too many levels. The footer tells the types, so that no value is read.
@@ -148,41 +165,84 @@ fn check_levels(target: &Target, columns: &[(String, String)]) -> Result<()> {
     })
 }
 
+/// Adds what the footer tells of the types.
+fn with_types(target: &Target, columns: Vec<(String, String)>, footer: &Footer) -> Result<Vec<FileColumn>> {
+    let columns = columns.into_iter().map(|(name, type_name)| {
+        let what = match FileType::of_column(&type_name, footer.leaves.get(&name)) {
+            Some(file_type) if file_type.has_unwritable_name() && file_type.with_texts("").is_some() => {
+                "has bytes or times in a struct with a field that has no name; give it one"
+            }
+            Some(file_type) => {
+                return Ok(FileColumn {
+                    name,
+                    type_name,
+                    file_type,
+                });
+            }
+            None => "has times of 96 bits or in nanoseconds that cannot be read; write them in microseconds",
+        };
+        Err(Error::unprocessable(format!(
+            "Table '{}': the column {} in the Parquet file {what}.",
+            target.table,
+            shown(&name)
+        )))
+    });
+    columns.collect()
+}
+
 /// Finds the fault of a file whose footer is readable and whose rows caused `failed`.
-fn fault(context: &Context, target: &Target, relation: &Relation, failed: Error) -> Error {
-    // Reads every value: DuckDB would answer a count from the footer alone.
-    let read_all = format!("SELECT bit_xor(hash(COLUMNS(*))) FROM {}", relation.sql);
-    if let Err(error) = context.connection.execute_batch(&read_all) {
-        return unreadable(target, &error);
+fn fault(
+    context: &Context,
+    target: &Target,
+    relation: &Relation,
+    columns: &[FileColumn],
+    failed: Error,
+) -> Error {
+    for column in columns {
+        // Reads every value: DuckDB would answer a count from the footer alone.
+        let name = sql::identifier(&column.name);
+        let read_all = format!("SELECT bit_xor(hash({name})) FROM {}", relation.sql);
+        if let Err(error) = context.connection.execute_batch(&read_all) {
+            return unreadable(target, Some(&column.name), &error);
+        }
     }
     let cause = std::error::Error::source(&failed).map(ToString::to_string);
     match cause.as_deref().and_then(messages::kind) {
         // A value outside DuckDB's range, such as a time before its minimum.
-        Some(_) => damaged(target, cause.as_deref()).with_source(failed),
+        Some(_) => damaged(target, None, cause.as_deref()).with_source(failed),
         None => failed,
     }
 }
 
 /// `reason` is DuckDB's text.
-fn damaged(target: &Target, reason: Option<&str>) -> Error {
+fn damaged(target: &Target, column: Option<&str>, reason: Option<&str>) -> Error {
+    let kind = reason.and_then(messages::kind);
+    let is_beyond_range = matches!(kind, Some("Conversion Error" | "Out of Range Error"));
+    let what = match column.map(shown) {
+        Some(column) if is_beyond_range => format!(
+            "the column {column} in the Parquet file has a value beyond the range that can be kept, such as a time; leave \
+             it empty where there is no value"
+        ),
+        Some(column) => format!(
+            "the column {column} in the Parquet file is damaged, or uses something of Parquet that cannot be read"
+        ),
+        None => "the Parquet file is damaged, or uses something of Parquet that cannot be read".to_owned(),
+    };
     let reason =
         reason.map(|reason| messages::scrub(reason.split_once(": ").map_or(reason, |(_, rest)| rest)));
-    let error = Error::unprocessable(format!(
-        "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
-        target.table
-    ));
+    let error = Error::unprocessable(format!("Table '{}': {what}.", target.table));
     match reason {
-        Some(reason) => error.with_details(format!("The reader says: {reason}")),
+        Some(reason) => error.with_details(format!("The reader says: {}.", reason.trim_end_matches('.'))),
         None => error,
     }
 }
 
-fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
+fn unreadable(target: &Target, column: Option<&str>, error: &duckdb::Error) -> Error {
     let text = messages::text(error);
     match messages::cause(&text) {
         Cause::Memory | Cause::Interrupted => messages::own_error(error),
         Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => {
-            damaged(target, Some(&text)).with_source(text)
+            damaged(target, column, Some(&text)).with_source(text)
         }
     }
 }
@@ -192,7 +252,7 @@ fn map_columns(
     context: &Context,
     target: &Target,
     relation: &Relation,
-    found: &[(String, String)],
+    columns: &[FileColumn],
     footer: &Footer,
 ) -> Result<Vec<Source>> {
     let table = &target.table;
@@ -202,7 +262,7 @@ fn map_columns(
             .iter()
             .any(|column| column.name.eq_ignore_ascii_case(name))
     };
-    if let Some((name, _)) = found.iter().find(|(name, _)| !known(name)) {
+    if let Some(FileColumn { name, .. }) = columns.iter().find(|column| !known(&column.name)) {
         return Err(Error::unprocessable(format!(
             "Table '{table}': the Parquet file has a column {}, which the table does not have.",
             shown(name)
@@ -211,10 +271,7 @@ fn map_columns(
     let mut wrong = Vec::new();
     let mut sources = Vec::new();
     for column in &target.columns {
-        let Some((name, file_type)) = found
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(&column.name))
-        else {
+        let Some(of_file) = of_name(columns, &column.name) else {
             if column.default.is_none() && column.definition().is_required() {
                 return Err(Error::unprocessable(format!(
                     "Table '{table}': the file lacks the column '{}', which needs a value and has no default.",
@@ -224,12 +281,14 @@ fn map_columns(
             sources.push(Source::Default);
             continue;
         };
-        let identifier = sql::identifier(name);
-        let source = match footer.wide_decimals.get(name) {
+        let identifier = sql::identifier(&of_file.name);
+        let source = match footer.wide_decimals.get(&of_file.name) {
             // A repeated column is a list.
-            Some(scale) if file_type == "BLOB" => of_wide_decimal(column.column_type, &identifier, *scale),
+            Some(scale) if of_file.type_name == BYTES => {
+                of_wide_decimal(column.column_type, &identifier, *scale)
+            }
             Some(_) => None,
-            None => source(column.column_type, file_type, &identifier),
+            None => source(of_file, column.column_type),
         };
         match source {
             Some(source) => sources.push(source),
@@ -240,7 +299,7 @@ fn map_columns(
             None => wrong.push(format!(
                 "column '{}' is {} in the Parquet file and {} in the table",
                 column.name,
-                shortened(file_type),
+                of_file.shown_type(),
                 column.column_type
             )),
         }
@@ -278,7 +337,7 @@ fn leave_out_index(
     let metadata: Option<String> = context
         .connection
         .query_row(&query, [], |row| row.get(0))
-        .map_err(|error| unreadable(target, &error))?;
+        .map_err(|error| unreadable(target, None, &error))?;
     let metadata: Option<Pandas> = metadata.and_then(|text| serde_json::from_str(&text).ok());
     let index = metadata
         .map(|metadata| metadata.index_columns)
@@ -304,140 +363,39 @@ fn is_null_throughout(context: &Context, relation: &Relation, name: &str) -> Res
         .map_err(|error| messages::own_error(&error))
 }
 
+fn of_name<'a>(columns: &'a [FileColumn], name: &str) -> Option<&'a FileColumn> {
+    columns
+        .iter()
+        .find(|column| column.name.eq_ignore_ascii_case(name))
+}
+
 /// Returns SQL for what is wrong in a row beside values that do not convert; None if nothing can be.
-fn flaw(target: &Target, found: &[(String, String)], footer: &Footer) -> Option<String> {
+fn flaw(target: &Target, columns: &[FileColumn]) -> Option<String> {
     let mut flaws = Vec::new();
     for (index, column) in target.columns.iter().enumerate() {
-        let mut found = found.iter();
-        let Some((name, file_type)) = found.find(|(name, _)| name.eq_ignore_ascii_case(&column.name)) else {
+        let Some(FileColumn { name, file_type, .. }) = of_name(columns, &column.name) else {
             continue;
         };
-        let (file_type, name) = (FileType::parse(file_type), sql::identifier(name));
-        let has_int96 = footer
-            .int96
-            .iter()
-            .any(|int96| int96.eq_ignore_ascii_case(&column.name));
-        let is_no_year = if has_int96 {
-            file_type.is_no_year(&name)
-        } else {
-            None
+        let name = sql::identifier(name);
+        let texts = file_type.with_texts(&name).unwrap_or_else(|| name.clone());
+        let is_no_text = match file_type.is_nested() {
+            true => file_type.is_no_text(&name),
+            false => None,
         };
-        for (is_wrong, reason) in [
-            (is_no_year, NO_YEAR),
-            (file_type.is_infinite(&name), INFINITE),
-            (file_type.has_equal_keys(&name), EQUAL_KEYS),
+        for (is_wrong, value, reason) in [
+            (is_no_text, &name, NO_TEXT),
+            (file_type.is_no_year(&name), &texts, NO_YEAR),
+            (file_type.is_infinite(&name), &texts, INFINITE),
+            (file_type.has_equal_keys(&name), &name, EQUAL_KEYS),
         ] {
             flaws.extend(is_wrong.map(|is_wrong| {
                 format!(
                     "CASE WHEN {is_wrong} THEN CAST(to_json({{\"column\": {index}, \
-                     \"value\": substr(CAST({name} AS VARCHAR), 1, {MAX_VALUE}), \"reason\": {}}}) AS VARCHAR) END",
+                     \"value\": substr(CAST({value} AS VARCHAR), 1, {MAX_VALUE}), \"reason\": {}}}) AS VARCHAR) END",
                     sql::literal(reason)
                 )
             }));
         }
     }
     (!flaws.is_empty()).then(|| format!("coalesce({})", flaws.join(", ")))
-}
-
-fn shortened(file_type: &str) -> String {
-    let mut text: String = file_type.chars().take(MAX_TYPE_LENGTH).collect();
-    if text.len() < file_type.len() {
-        text.push('…');
-    }
-    text
-}
-
-/// Returns the conversion of a decimal of more than 38 digits, like [`source`].
-fn of_wide_decimal(column_type: ColumnType, name: &str, scale: i32) -> Option<Source> {
-    let takes_numbers = !matches!(
-        column_type,
-        ColumnType::Boolean | ColumnType::Date | ColumnType::Timestamp
-    );
-    takes_numbers.then(|| Source::Text(wide_decimals::text(name, scale)))
-}
-
-/// Returns the conversion of a value from the file's type to the column's type; None if the types are
-/// incompatible.
-fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source> {
-    let value = || Some(Source::Value(name.to_owned()));
-    let text = || Some(Source::Text(format!("CAST({name} AS VARCHAR)")));
-    let base = file_type.split('(').next().unwrap_or(file_type);
-    let is_nested = file_type.ends_with(']') || matches!(base, "STRUCT" | "MAP" | "UNION");
-    let is_small = matches!(
-        base,
-        "TINYINT" | "SMALLINT" | "INTEGER" | "UTINYINT" | "USMALLINT"
-    );
-    let is_integer = is_small || matches!(base, "BIGINT" | "HUGEINT" | "UINTEGER" | "UBIGINT" | "UHUGEINT");
-    let is_number = is_integer || matches!(base, "FLOAT" | "DOUBLE" | "DECIMAL");
-    let is_time = base.starts_with("TIMESTAMP");
-    if is_nested && column_type != ColumnType::Json {
-        return None;
-    }
-    // Some programs write texts without saying so.
-    let is_bytes = file_type == "BLOB";
-    if is_bytes && column_type != ColumnType::String {
-        let decoded = format!("coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))");
-        return Some(Source::Text(decoded));
-    }
-    if matches!(base, "VARCHAR" | "ENUM") && column_type != ColumnType::String {
-        return text();
-    }
-    match column_type {
-        ColumnType::String if is_bytes => {
-            let decoded = format!("TRY(decode({name}))");
-            let is_no_text = format!("({name} IS NOT NULL AND {decoded} IS NULL)");
-            Some(Source::Checked(decoded, is_no_text))
-        }
-        ColumnType::String => match base {
-            "VARCHAR" | "JSON" | "ENUM" | "UUID" => value(),
-            _ if is_number || base == "BOOLEAN" => value(),
-            _ => None,
-        },
-        ColumnType::Integer if is_small => value(),
-        ColumnType::Bigint if is_small || matches!(base, "BIGINT" | "UINTEGER") => value(),
-        ColumnType::Float if base == "FLOAT" => value(),
-        ColumnType::Double if is_small || matches!(base, "FLOAT" | "DOUBLE") => value(),
-        ColumnType::Decimal { .. } if holds(column_type, file_type) => value(),
-        ColumnType::Integer
-        | ColumnType::Bigint
-        | ColumnType::Float
-        | ColumnType::Double
-        | ColumnType::Decimal { .. } => is_number.then(text).flatten(),
-        ColumnType::Boolean => (base == "BOOLEAN").then(value).flatten(),
-        ColumnType::Date if base == "DATE" => value(),
-        // Many programs have no type for days and write midnights. Any other time of day is refused.
-        ColumnType::Date if is_time => Some(Source::Text(format!(
-            "CASE WHEN CAST({name} AS TIMESTAMP) = date_trunc('day', CAST({name} AS TIMESTAMP)){} \
-             THEN CAST(CAST({name} AS DATE) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END",
-            if base == NANOSECONDS {
-                format!(" AND NOT {}", has_nanoseconds(name))
-            } else {
-                String::new()
-            }
-        ))),
-        ColumnType::Date => None,
-        ColumnType::Timestamp if base == NANOSECONDS => {
-            Some(Source::Checked(name.to_owned(), has_nanoseconds(name)))
-        }
-        ColumnType::Timestamp => (is_time || base == "DATE").then(value).flatten(),
-        ColumnType::Json => match base {
-            "JSON" => text(),
-            _ if is_nested || is_number || base == "BOOLEAN" => {
-                Some(Source::Text(format!("CAST(to_json({name}) AS VARCHAR)")))
-            }
-            _ => None,
-        },
-    }
-}
-
-/// Returns a condition: the time is not in whole microseconds.
-fn has_nanoseconds(name: &str) -> String {
-    format!("(isfinite({name}) AND epoch_ns({name}) % 1000 <> 0)")
-}
-
-/// Returns whether the column can hold every value of the file's decimal type.
-fn holds(column_type: ColumnType, file_type: &str) -> bool {
-    file_type.parse::<ColumnType>().is_ok_and(|file_type| {
-        matches!(file_type, ColumnType::Decimal { .. }) && file_type.widens_to(column_type)
-    })
 }

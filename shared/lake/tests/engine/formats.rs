@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::fixture::{Store, limits, table};
 
 /// Makes a store with one table that has a column of every type, named after it.
-fn every_type() -> Store {
+pub(crate) fn every_type() -> Store {
     let types = [
         ("string", "STRING"),
         ("integer", "INTEGER"),
@@ -36,7 +36,7 @@ fn of_columns(columns: Value) -> Store {
     Store::new(limits(), vec![table("t", columns)])
 }
 
-async fn refused(store: &Store, format: FileFormat, bytes: impl AsRef<[u8]>) -> Error {
+pub(crate) async fn refused(store: &Store, format: FileFormat, bytes: impl AsRef<[u8]>) -> Error {
     let error = store.stage_bytes(0, format, bytes).await.unwrap_err();
     assert_eq!(error.status(), 422, "{error}");
     assert!(!store.directory.path().join("segment-0.parquet").exists());
@@ -44,7 +44,7 @@ async fn refused(store: &Store, format: FileFormat, bytes: impl AsRef<[u8]>) -> 
 }
 
 /// Writes the result of a DuckDB query to a Parquet file.
-fn parquet(query: &str) -> (TempDir, PathBuf) {
+pub(crate) fn parquet(query: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     let connection = Connection::open_in_memory().unwrap();
@@ -414,78 +414,4 @@ async fn parquet_that_does_not_fit_names_column_and_types() {
         error.status() == 409 && error.message().contains("row 4: the column 'id'"),
         "{error}"
     );
-}
-
-/// DuckDB's readers take twice the time for each level of lists: a minute for 28.
-#[tokio::test]
-async fn parquet_with_too_many_levels_is_refused_by_its_footer() {
-    let nested = |open: &str, close: &str, levels: usize| {
-        format!("SELECT {}1{} AS json", open.repeat(levels), close.repeat(levels))
-    };
-    for (open, close) in [
-        ("[", "]"),
-        ("{'a': ", "}"),
-        ("MAP {'a': ", "}"),
-        ("[{'a': ", "}]"),
-    ] {
-        let levels_each = open.matches(['[', '{']).count();
-        let (_folder, path) = parquet(&nested(open, close, 16 / levels_each));
-        let staged = every_type().stage_file(0, FileFormat::Parquet, &path).await;
-        assert_eq!(staged.unwrap().rows, 1, "{open}");
-        for levels in [17, 24, 40] {
-            let count = usize::div_ceil(levels, levels_each);
-            let (_folder, path) = parquet(&nested(open, close, count));
-            let error = every_type()
-                .stage_file(0, FileFormat::Parquet, &path)
-                .await
-                .unwrap_err();
-            assert_eq!(error.status(), 422, "{open}: {error}");
-            for part in ["'json'", " levels; at most 16 can be read"] {
-                assert!(error.message().contains(part), "{open}: no {part:?} in {error}");
-            }
-        }
-    }
-    let (_folder, path) = parquet(&format!(
-        "{}, 1 AS n",
-        nested("[", "]", 17).replace("json", "\"a[]\"")
-    ));
-    let error = every_type()
-        .stage_file(0, FileFormat::Parquet, &path)
-        .await
-        .unwrap_err();
-    assert!(
-        error.message().contains("'a[]'") && error.message().contains("more than 16 levels"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
-async fn damaged_parquet_is_told_as_such() {
-    let (_folder, path) = parquet("SELECT n AS bigint, 'text ' || n AS string FROM range(50000) r(n)");
-    let bytes = std::fs::read(&path).unwrap();
-    let store = every_type();
-    for (what, bytes) in [
-        ("empty", Vec::new()),
-        ("tiny", b"PAR1".to_vec()),
-        ("cut off", bytes[..bytes.len() / 2].to_vec()),
-        ("one byte less", bytes[..bytes.len() - 1].to_vec()),
-        ("no footer", [&bytes[..bytes.len() / 2], b"PAR1"].concat()),
-        ("footer alone", [b"PAR1", &bytes[bytes.len() - 200..]].concat()),
-        ("encrypted", [&bytes[..bytes.len() - 4], b"PARE"].concat()),
-        ("text", b"id\n1\n".to_vec()),
-        ("zeros", vec![0; 1_000]),
-    ] {
-        let error = refused(&store, FileFormat::Parquet, bytes).await;
-        assert!(error.message().starts_with("Table 't': the "), "{what}: {error}");
-    }
-    // A file with any changed byte is read or refused, and never causes an internal error.
-    for n in 0..60 {
-        let mut damaged = bytes.clone();
-        let at = 4 + (n * 7_919) % (damaged.len() - 12);
-        damaged[at] ^= 0xff;
-        if let Err(error) = store.stage_bytes(0, FileFormat::Parquet, damaged).await {
-            assert!(matches!(error.status(), 422 | 408), "byte {at}: {error}");
-        }
-        let _ = std::fs::remove_file(store.directory.path().join("segment-0.parquet"));
-    }
 }

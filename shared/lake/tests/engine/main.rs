@@ -30,6 +30,7 @@ mod hostile;
 mod limits;
 #[cfg(test)]
 mod oracle;
+mod parquet;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
