@@ -128,7 +128,7 @@ fn dollars(text: &str) -> Option<&str> {
 /// Returns whether a text is made like a path: `payload.name`, `.id`, `$.items[0]`.
 fn is_reference(text: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-.$[]'\"/".contains(letter);
-    let is_first = |letter: char| letter.is_alphabetic() || "_.$/".contains(letter);
+    let is_first = |letter: char| letter.is_alphabetic() || "_.$".contains(letter);
     text.len() > 1
         && text.starts_with(is_first)
         && text.chars().all(is_part)
