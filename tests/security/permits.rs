@@ -52,7 +52,9 @@ async fn work_counts_when_its_caller_is_gone_and_refusals_are_recorded() {
             break answer.expect_status(200).body;
         }
     };
-    let trail = tokio::time::timeout(Duration::from_secs(60), trail()).await.unwrap();
+    let trail = tokio::time::timeout(Duration::from_secs(60), trail())
+        .await
+        .unwrap();
     let of_create = &trail["events"][0];
     assert_eq!(
         (&of_create["action"], &of_create["status"]),
