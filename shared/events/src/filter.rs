@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::condition::Condition;
 use crate::envelope::{Category, Envelope, FIELDS, MAX_NAME_BYTES, no_field};
+use crate::template;
 
 /// Maximum number of entries of one list.
 const MAX_ENTRIES: usize = 100;
@@ -176,6 +177,11 @@ impl Filter {
                 }
             }
         }
+        let condition = self.condition.iter();
+        warnings.extend(condition.flat_map(|condition| {
+            let reason = "a condition reads the event by {\"var\": \"action\"}";
+            template::warnings::of_constants("filter.condition", condition, reason)
+        }));
         let condition = self.condition.as_ref().map(Condition::compile);
         let paths = condition.and_then(Result::ok).map(|condition| condition.paths());
         for path in paths.into_iter().flatten() {

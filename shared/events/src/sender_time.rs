@@ -28,6 +28,16 @@ pub(crate) fn as_time(value: &Value) -> Option<UtcTime> {
 
 /// Reads ISO 8601, and its forms with a blank before the offset or with `UTC` for `Z`.
 fn iso(text: &str) -> Option<UtcTime> {
+    // An offset has 14 hours at most; a day is none.
+    let offset = text
+        .len()
+        .checked_sub("+24:00".len())
+        .and_then(|at| text.get(at..));
+    let hours = offset.filter(|offset| offset.starts_with(['+', '-']) && offset.get(3..4) == Some(":"));
+    let hours: Option<u8> = hours.and_then(|offset| offset.get(1..3)?.parse().ok());
+    if hours.is_some_and(|hours| hours > 14) {
+        return None;
+    }
     let parsed = text.parse().ok();
     parsed.or_else(|| {
         let (time, offset) = text.rsplit_once(' ')?;
@@ -54,7 +64,7 @@ fn of_epoch(text: &str) -> Option<UtcTime> {
         fraction
     };
     let millis = match number.abs() {
-        size if size < FIRST_SECONDS && size > 0 => return None,
+        size if size < FIRST_SECONDS => return None,
         _ if is_calendar(whole) => return None,
         size if size < FIRST_MILLIS => number * 1_000 + fraction,
         size if size < FIRST_MICROS => number,

@@ -107,20 +107,33 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
         found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
     };
-    let times = [
-        body.get("timestamp").filter(|time| time.is_string()),
-        at(|transform| &transform.timestamp_path).filter(|time| !time.is_null()),
-    ];
-    let mut times = times.into_iter().flatten().peekable();
-    let first = times.peek().copied();
-    let timestamp = times.find_map(as_time);
-    let unknown = first.filter(|_| timestamp.is_none()).map(|time| {
-        let shown: String = time.to_string().chars().take(MAX_SHOWN).collect();
-        format!(
-            "The time {shown} is not understood, so the event has the time of its arrival. Send it as ISO 8601, such as \
-             2026-01-31T12:00:00Z, as RFC 2822 or as a Unix time."
-        )
-    });
+    let given = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
+    let own_time = given(body.get("timestamp"));
+    let found_time = given(at(|transform| &transform.timestamp_path));
+    let timestamp = own_time
+        .as_ref()
+        .filter(|time| time.is_string())
+        .and_then(as_time);
+    let timestamp = timestamp.or_else(|| found_time.as_ref().and_then(as_time));
+    let own_key = given(body.get("idempotency_key"));
+    let found_key = given(at(|transform| &transform.idempotency_key_path));
+    // Of any length, because only its hash is stored.
+    let idempotency_key = own_key.as_ref().and_then(as_text);
+    let idempotency_key = idempotency_key.or_else(|| found_key.as_ref().and_then(as_text));
+    let mut warnings = Vec::new();
+    if let (None, Some(time)) = (&timestamp, own_time.or(found_time)) {
+        warnings.push(format!(
+            "The time {} is not understood, so the event has the time of its arrival. Send it as ISO 8601, such as \
+             2026-01-31T12:00:00Z, as RFC 2822 or, where the channel's timestamp_path leads to it, as a Unix time.",
+            shown(&time)
+        ));
+    }
+    if let (None, Some(key)) = (&idempotency_key, own_key.or(found_key)) {
+        warnings.push(format!(
+            "The idempotency key {} is empty, or no text and no whole number of 64 bits, so a repeat is another event. Send it as a text.",
+            shown(&key)
+        ));
+    }
     Ok(Incoming {
         action: or_default(
             own("action").or_else(|| named(|transform| &transform.action_path)),
@@ -133,15 +146,15 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
             DEFAULT_RESOURCE_TYPE,
         ),
         resource_id: own("resource_id").or_else(|| named(|transform| &transform.resource_id_path)),
-        // Of any length, because only its hash is stored.
-        idempotency_key: body
-            .get("idempotency_key")
-            .and_then(as_text)
-            .or_else(|| at(|transform| &transform.idempotency_key_path).and_then(as_text)),
+        idempotency_key,
         timestamp,
-        warnings: unknown.into_iter().collect(),
+        warnings,
         details: details(text, body, defaults.transform)?,
     })
+}
+
+fn shown(value: &Value) -> String {
+    value.to_string().chars().take(MAX_SHOWN).collect()
 }
 
 /// Merges the details of the body over those of the channel, and the whole body over both.
@@ -320,7 +333,9 @@ mod tests {
                 Some("2024-11-05T13:21:02.378Z"),
             ),
             (json!("1730812862378000000"), Some("2024-11-05T13:21:02.378Z")),
-            (json!(0), Some("1970-01-01T00:00:00Z")),
+            (json!(0), None),
+            (json!("2024-03-10T02:30:00+24:00"), None),
+            (json!("2024-03-10T02:30:00+14:00"), Some("2024-03-09T12:30:00Z")),
             (json!(-1_700_000_000), Some("1916-02-18T01:46:40Z")),
             (json!("2024-03-10 02:30:00 UTC"), Some("2024-03-10T02:30:00Z")),
             (json!("2024-03-10 02:30:00 -0500"), Some("2024-03-10T07:30:00Z")),

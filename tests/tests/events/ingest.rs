@@ -32,7 +32,7 @@ async fn delivered(events: &Events, channel: &Channel, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_time_that_is_not_understood_is_warned_of() {
+async fn a_time_or_key_that_is_not_understood_is_warned_of() {
     let Some(events) = Events::start().await else {
         return;
     };
@@ -45,7 +45,11 @@ async fn a_time_that_is_not_understood_is_warned_of() {
         (json!({ "timestamp": "31.01.2026" }), Some("31.01.2026")),
         (json!({ "at": null }), None),
         (json!({}), None),
-        (json!({ "timestamp": 1 }), None),
+        (json!({ "timestamp": 1_700_000_000 }), Some("1700000000")),
+        (json!({ "at": 0 }), Some("0")),
+        (json!({ "at": "2026-01-31T12:00:00+24:00" }), Some("+24:00")),
+        (json!({ "idempotency_key": 1.5 }), Some("1.5")),
+        (json!({ "idempotency_key": 7 }), None),
         (json!({ "timestamp": "31.01.2026", "at": 1_700_000_000 }), None),
     ] {
         let request = events.request(Method::POST, &channel.url).token(channel.token());

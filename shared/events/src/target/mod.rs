@@ -174,7 +174,10 @@ impl Target {
         match self {
             Self::Webhook(webhook) if !webhook.is_signed() => vec![webhook::UNSIGNED.to_owned()],
             Self::Webhook(_) => Vec::new(),
-            Self::Workflow(workflow) => warnings::of_constants("target.vars", &workflow.vars),
+            Self::Workflow(workflow) => {
+                let reason = "a workflow's vars have no templates, and its input has the event";
+                warnings::of_constants("target.vars", &workflow.vars, reason)
+            }
             Self::Agent(agent) => warnings::of_templates("target.data", &agent.data),
             Self::Process(process) => warnings::of_templates("target.data", &process.data),
         }

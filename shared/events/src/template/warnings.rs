@@ -16,9 +16,9 @@ pub(crate) fn of_templates(field: &str, fields: &Map<String, Value>) -> Vec<Stri
     of_texts(field, fields, of_template)
 }
 
-/// Returns advice about the texts in `fields`, the value of `field`, which stay as they are.
-pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>) -> Vec<String> {
-    of_texts(field, fields, of_constant)
+/// Returns advice about the texts in `fields`, the value of `field`, which stay as they are, with the reason.
+pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>, reason: &str) -> Vec<String> {
+    of_texts(field, fields, |field, text| of_constant(field, text, reason))
 }
 
 fn of_texts(
@@ -49,12 +49,11 @@ fn of_texts(
     warnings
 }
 
-fn of_constant(field: &str, text: &str) -> Option<String> {
+fn of_constant(field: &str, text: &str, reason: &str) -> Option<String> {
     let own = next_placeholder(text).map(|_| text);
     let literal = own.or_else(|| literal(text))?;
     Some(format!(
-        "The field '{field}' has '{}', which is handed over as it is: a workflow's vars have no templates, and its input has \
-         the event.",
+        "The field '{field}' has '{}', which stays as it is: {reason}.",
         shown(literal)
     ))
 }
@@ -220,7 +219,7 @@ mod tests {
             "${ .x }",
         ] {
             let vars = Map::from_iter([("v".to_owned(), json!(text))]);
-            let warnings = of_constants("target.vars", &vars);
+            let warnings = of_constants("target.vars", &vars, "why");
             assert!(
                 warnings[0].contains(&format!(
                     "'target.vars.v' has '{}'",
@@ -230,6 +229,6 @@ mod tests {
             );
         }
         let vars = Map::from_iter([("v".to_owned(), json!("costs $5"))]);
-        assert_eq!(of_constants("target.vars", &vars), [""; 0]);
+        assert_eq!(of_constants("target.vars", &vars, "why"), [""; 0]);
     }
 }

@@ -28,6 +28,8 @@ const DECIMAL: i16 = 5;
 const HIDDEN_DECIMAL: i16 = 9;
 const DECIMAL_SCALE: i16 = 1;
 const DECIMAL_PRECISION: i16 = 2;
+/// Field of a logical type that is a time of day.
+const TIME_OF_DAY: i16 = 7;
 /// Field of a logical type that is a time, and the fields of a time: whether it is in UTC, and its unit, with
 /// the field of a unit that is nanoseconds.
 const TIME: i16 = 8;
@@ -70,6 +72,8 @@ pub(crate) struct Element {
     repetition: Option<i32>,
     pub(crate) decimal: Decimal,
     time: Time,
+    /// Whether it is a time of day in nanoseconds, which DuckDB cuts.
+    pub(crate) is_cut: bool,
     /// Whether an earlier reading has changed the element.
     is_changed: bool,
     /// Positions of the first bytes of the converted type, and of a decimal in the logical type.
@@ -198,6 +202,7 @@ fn read_logical_type(
                 element.decimal.precision = element.decimal.precision.max(decimal.precision);
             }
             (Some(TIME), TType::Struct) => element.time = logical_time(input, at)?,
+            (Some(TIME_OF_DAY), TType::Struct) => element.is_cut = logical_time(input, at)?.is_nanoseconds,
             (_, other) => skip_value(input, other)?,
         }
     }

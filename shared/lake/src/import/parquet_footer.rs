@@ -76,6 +76,8 @@ pub(crate) enum Fault {
     /// The column with a decimal, within a list, struct or map, that DuckDB reads as another number, and the
     /// digits of its type.
     Digits(String, i32),
+    /// The column with times of day in nanoseconds within a list, struct or map.
+    CutTime(String),
     /// Two columns whose names are equal without regard to case.
     EqualColumns(String, String),
     /// The column with such fields, and the fields.
@@ -181,6 +183,9 @@ fn check_schema(
                 None => return Err(Fault::Digits(column, element.decimal.precision)),
             }
             columns.wide_decimals.insert(name, element.decimal.scale);
+        }
+        if element.is_cut && !is_column {
+            return Err(Fault::CutTime(column));
         }
         if element.children > 0 {
             groups.push(Group {

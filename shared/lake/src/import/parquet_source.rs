@@ -77,6 +77,15 @@ pub(crate) fn source(column: &FileColumn, column_type: ColumnType) -> Option<Sou
     if matches!(base, "VARCHAR" | "ENUM") && column_type != ColumnType::String {
         return text();
     }
+    let floating = match base {
+        "FLOAT" => Some(f32::MANTISSA_DIGITS),
+        "DOUBLE" => Some(f64::MANTISSA_DIGITS),
+        _ => None,
+    };
+    let number = || match floating {
+        Some(digits) => Some(Source::Text(floating_text(name, digits))),
+        None => text(),
+    };
     match column_type {
         ColumnType::String if is_bytes => {
             let decoded = format!("TRY(decode({name}))");
@@ -97,7 +106,7 @@ pub(crate) fn source(column: &FileColumn, column_type: ColumnType) -> Option<Sou
         | ColumnType::Bigint
         | ColumnType::Float
         | ColumnType::Double
-        | ColumnType::Decimal { .. } => is_number.then(text).flatten(),
+        | ColumnType::Decimal { .. } => is_number.then(number).flatten(),
         ColumnType::Boolean => (base == "BOOLEAN").then(value).flatten(),
         ColumnType::Date if base == "DATE" => value(),
         // Many programs have no type for days and write midnights. Any other time of day is refused.
@@ -122,6 +131,15 @@ pub(crate) fn source(column: &FileColumn, column_type: ColumnType) -> Option<Sou
             _ => None,
         },
     }
+}
+
+/// Returns SQL for the text of a floating point number. The shortest text of a large whole number has other
+/// digits than the number.
+fn floating_text(name: &str, digits: u32) -> String {
+    format!(
+        "CASE WHEN isfinite({name}) AND abs({name}) >= pow(2, {digits}) AND abs({name}) < 1e38 \
+         THEN CAST(CAST({name} AS HUGEINT) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END"
+    )
 }
 
 fn of_int96(column_type: ColumnType, name: &str) -> Option<Source> {

@@ -108,6 +108,11 @@ fn check_footer(path: &Path, target: &Target) -> Result<Footer> {
              38 can be read exactly; write them with at most 38 digits, or as text",
             shown(&column)
         ),
+        Err(Fault::CutTime(column)) => format!(
+            "the column {} in the Parquet file has times of day in nanoseconds within a list, struct or map, of which \
+             microseconds are read; write them in microseconds, or as text",
+            shown(&column)
+        ),
         Err(Fault::Long(bytes, most)) => format!(
             "the footer of the Parquet file has {bytes} bytes; at most {most} can be read. Write fewer columns, or larger \
              row groups"

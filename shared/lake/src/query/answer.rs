@@ -141,6 +141,13 @@ impl From<Error> for Stopped {
     }
 }
 
+fn inexact(column: &str, type_name: &str, answer: &str) -> Error {
+    Error::unprocessable(format!(
+        "The column '{column}' has values of the type {type_name}, which {answer} cannot show exactly; cast them: \
+         CAST(… AS VARCHAR)."
+    ))
+}
+
 struct Columns {
     schema: SchemaRef,
     meanings: Vec<Meaning>,
@@ -154,11 +161,7 @@ impl Columns {
         for (index, field) in schema.fields().iter().enumerate() {
             let meaning = Meaning::from_types(field.data_type(), &statement.column_logical_type(index));
             if let Some(name) = meaning.inexact_type() {
-                return Err(Error::unprocessable(format!(
-                    "The column '{}' has values of the type {name}, which an answer cannot show exactly; cast them: \
-                     CAST(… AS VARCHAR).",
-                    field.name()
-                )));
+                return Err(inexact(field.name(), name, "an answer"));
             }
             meanings.push(meaning);
         }
@@ -370,7 +373,11 @@ pub(crate) fn arrow(
     bounds: Bounds,
     body: &mut Body<'_>,
 ) -> Result<AnswerSize, Stopped> {
-    let schema = Columns::from_statement(statement)?.schema;
+    let Columns { schema, meanings } = Columns::from_statement(statement)?;
+    let mut columns = schema.fields().iter().zip(&meanings);
+    if let Some((field, _)) = columns.find(|(_, meaning)| meaning.has_unsigned_huge_integer()) {
+        return Err(inexact(field.name(), "UHUGEINT", "an Arrow stream").into());
+    }
     let internal = |error| Stopped::Other(Error::internal(error));
     let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;
     let written = batches(statement, bounds.rows, |batch, rows| {

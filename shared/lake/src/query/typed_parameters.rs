@@ -150,17 +150,16 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     match part {
         Value::Array(parts) => parts.iter().for_each(|part| collect(part, targets)),
         Value::Object(fields) => {
-            let child = fields.get("child");
-            let target = fields.get("return_type").and_then(Target::from_plan);
-            if let (Some(child), Some(target)) = (child, target) {
-                let mut parameters = Vec::new();
-                values(child, &mut parameters);
-                for parameter in parameters {
-                    let targets: &mut Vec<Target> = targets.entry(parameter).or_default();
-                    if !targets.contains(&target) {
-                        targets.push(target.clone());
-                    }
-                }
+            if let (Some(child), Some(return_type)) = (fields.get("child"), fields.get("return_type")) {
+                of_values(child, return_type, targets);
+            }
+            if let (Some(left), Some(right)) = (fields.get("left"), fields.get("right")) {
+                of_rows(left, right, targets);
+            }
+            if fields.get("type").and_then(Value::as_str) == Some("COMPARE_IN")
+                && let Some([wanted, values @ ..]) = fields.get("children").and_then(Value::as_array).map(Vec::as_slice)
+            {
+                values.iter().for_each(|value| of_rows(wanted, value, targets));
             }
             fields.values().for_each(|part| collect(part, targets));
         }
@@ -168,9 +167,9 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     }
 }
 
-/// Adds the parameters that can be the value of an expression: itself, or a result of CASE, COALESCE, NULLIF
-/// and IF.
-fn values(expression: &Value, parameters: &mut Vec<usize>) {
+/// Adds the types of the parameters that can be the value of an expression which is cast to a type: of itself, and
+/// of a result of CASE, COALESCE, NULLIF and IF.
+fn of_values(expression: &Value, return_type: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     let each = |name: &str| {
         expression
             .get(name)
@@ -182,21 +181,65 @@ fn values(expression: &Value, parameters: &mut Vec<usize>) {
         Some("VALUE_CONSTANT") => {
             let text = expression.pointer("/value/value").and_then(Value::as_str);
             let index: Option<usize> = text.and_then(|text| text.strip_prefix(MARK)?.parse().ok());
-            parameters.extend(index);
+            if let (Some(index), Some(target)) = (index, Target::from_plan(return_type)) {
+                let targets = targets.entry(index).or_default();
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
+            }
         }
         Some("CASE_EXPR") => {
             let results = each("case_checks").filter_map(|check| check.get("then_expr"));
             let results = results.chain(expression.get("else_expr"));
-            results.for_each(|result| values(result, parameters));
+            results.for_each(|result| of_values(result, return_type, targets));
         }
-        Some("OPERATOR_COALESCE") => each("children").for_each(|child| values(child, parameters)),
+        Some("OPERATOR_COALESCE") => {
+            each("children").for_each(|child| of_values(child, return_type, targets));
+        }
         // The text as a text: DuckDB casts constants to VARCHAR.
         Some("OPERATOR_CAST") if is_text(expression) => {
             if let Some(child) = expression.get("child") {
-                values(child, parameters);
+                of_values(child, return_type, targets);
             }
         }
         _ => {}
+    }
+}
+
+/// Adds the types of the parameters in rows, lists and structs that are compared with each other. The plan casts
+/// their parts to texts, but a parameter has the type of the other side.
+fn of_rows(left: &Value, right: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
+    let Some((lefts, rights)) = row_parts(left).zip(row_parts(right)) else {
+        return;
+    };
+    for (left, right) in lefts.iter().zip(rights) {
+        for (part, other) in [(left, right), (right, left)] {
+            if let Some(return_type) = own_type(other) {
+                of_values(part, return_type, targets);
+            }
+        }
+        of_rows(left, right, targets);
+    }
+}
+
+/// Returns the type of an expression before the plan casts it.
+fn own_type(expression: &Value) -> Option<&Value> {
+    match expression.get("type")?.as_str()? {
+        "OPERATOR_CAST" => own_type(expression.get("child")?),
+        _ => expression.get("return_type"),
+    }
+}
+
+/// Returns the parts of a row, list or struct that is written as one.
+fn row_parts(expression: &Value) -> Option<&Vec<Value>> {
+    match expression.get("type")?.as_str()? {
+        "OPERATOR_CAST" => row_parts(expression.get("child")?),
+        "BOUND_FUNCTION" => {
+            let name = expression.get("name")?.as_str()?;
+            let is_row = ["row", "struct_pack", "list_value", "array_value"].contains(&name);
+            expression.get("children")?.as_array().filter(|_| is_row)
+        }
+        _ => None,
     }
 }
 
@@ -294,6 +337,27 @@ mod tests {
             ("ts + {{p}}::INTERVAL > ts", "1 day 12:00:00", "1 day 12:00:00"),
             ("id IN (SELECT unnest({{p}}::BIGINT[]))", "[1,2]", "[1,2]"),
             ("{{p}}::DOUBLE[] IS NOT NULL", "[1, 2.5]", "[1, 2.5]"),
+            ("(id, price) = (1, {{p}})", "1.50", "1.50"),
+            (
+                "(id, ts) = (1, {{p}})",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "(id, ts) IN ((1, {{p}}))",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "[ts] = [{{p}}]",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
+            (
+                "{'a': ts} = {'a': {{p}}}",
+                "2024-03-31T03:30:00+02:00",
+                "2024-03-31 01:30:00",
+            ),
             ("doc = {{p}}", "[1, 2.50]", "[1, 2.50]"),
             (
                 "ts = nullif({{p}}, '')",
@@ -350,6 +414,11 @@ mod tests {
             ("{{p}}::INTEGER[] IS NOT NULL", "[1.5]"),
             ("{{p}}::STRUCT(a INTEGER) IS NOT NULL", "{'a': 0x1}"),
             ("{{p}}::MAP(INTEGER, DECIMAL(3,1)) IS NOT NULL", "{1=2.25}"),
+            ("(id, price) = (1, {{p}})", "1.505"),
+            ("(name, id) = ('a', {{p}})", "0x7"),
+            ("[id] = [{{p}}]", "0x7"),
+            ("{'a': id} = {'a': {{p}}}", "4_1"),
+            ("{'a': [id]} = {'a': [{{p}}]}", "4_1"),
             ("day = nullif({{p}}, '')", "2024-03-31 garbage"),
         ] {
             let sql = format!("SELECT * FROM ev WHERE {condition}");

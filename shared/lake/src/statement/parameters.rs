@@ -20,7 +20,7 @@ use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
 
 use crate::statement::position::Position;
-use crate::statement::scanner::{Piece, is_word_part, parameter_end, scan};
+use crate::statement::scanner::{Piece, Place, is_word_part, parameter_end, scan};
 
 /// Most elements of all arrays of a query together.
 const MAX_VALUES: usize = 10_000;
@@ -170,13 +170,18 @@ pub fn names(sql: &str) -> Vec<String> {
 
 /// Replaces each `{{name}}` by parameters with its value; unused values are ignored.
 pub(crate) fn rewrite(sql: &str, params: &Map<String, Value>) -> Result<Rewritten> {
-    rewrite_with(sql, |name, in_list, values| {
+    rewrite_with(sql, |name, place, values| {
         let value = params.get(name).ok_or_else(|| {
             Error::invalid(format!(
                 "The query uses the parameter '{name}', and 'params' holds no value for it."
             ))
         })?;
-        replacement(name, value, in_list, values)
+        if place == Place::AfterLimit && !is_count(value) {
+            return Err(Error::invalid(format!(
+                "The parameter '{name}' stands after LIMIT or OFFSET and must be a whole number of rows, such as 10."
+            )));
+        }
+        replacement(name, value, place, values)
     })
 }
 
@@ -193,7 +198,7 @@ pub(crate) fn rewrite_to_nulls(sql: &str) -> Result<Rewritten> {
 
 fn rewrite_with(
     sql: &str,
-    mut replace: impl FnMut(&str, bool, &mut Vec<Scalar>) -> Result<String>,
+    mut replace: impl FnMut(&str, Place, &mut Vec<Scalar>) -> Result<String>,
 ) -> Result<Rewritten> {
     let mut rewritten = Rewritten {
         sql: String::with_capacity(sql.len() + 64),
@@ -202,7 +207,7 @@ fn rewrite_with(
         offsets: Vec::new(),
     };
     // The replacement of each name by kind of place, so that its second use shares the parameter.
-    let mut known: HashMap<(&str, bool), String> = HashMap::new();
+    let mut known: HashMap<(&str, Place), String> = HashMap::new();
     for piece in scan(sql) {
         match piece {
             Piece::Text(text) => rewritten.sql.push_str(text),
@@ -215,16 +220,10 @@ fn rewrite_with(
                 ))
                 .with_source(Position { line, column }));
             }
-            Piece::Parameter {
-                name,
-                offset,
-                alone_after_in,
-            } => {
-                let replacement = match known.entry((name, alone_after_in)) {
+            Piece::Parameter { name, offset, place } => {
+                let replacement = match known.entry((name, place)) {
                     Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => {
-                        entry.insert(replace(name, alone_after_in, &mut rewritten.values)?)
-                    }
+                    Entry::Vacant(entry) => entry.insert(replace(name, place, &mut rewritten.values)?),
                 };
                 rewritten.offsets.push((rewritten.sql.len(), offset));
                 // A parameter must be its own token: `$1` would join the word before it, or become `$12` with
@@ -246,7 +245,17 @@ fn rewrite_with(
     Ok(rewritten)
 }
 
-fn replacement(name: &str, value: &Value, in_list: bool, values: &mut Vec<Scalar>) -> Result<String> {
+/// Returns whether a value is a number of rows. DuckDB would round 1.6, and read the text '0x1'.
+fn is_count(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Number(number) => number.is_u64(),
+        Value::String(text) => !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+fn replacement(name: &str, value: &Value, place: Place, values: &mut Vec<Scalar>) -> Result<String> {
     let Value::Array(elements) = value else {
         return scalar(name, value, values);
     };
@@ -259,7 +268,7 @@ fn replacement(name: &str, value: &Value, in_list: bool, values: &mut Vec<Scalar
         .iter()
         .map(|element| scalar(name, element, values))
         .collect::<Result<Vec<_>>>()?;
-    Ok(match (in_list, elements.is_empty()) {
+    Ok(match (place == Place::AloneAfterIn, elements.is_empty()) {
         (true, true) => "SELECT NULL WHERE false".to_owned(),
         (true, false) => elements.join(", "),
         (false, _) => format!("[{}]", elements.join(", ")),

@@ -6,6 +6,16 @@
 /// Most blanks on each side of a parameter's name.
 const MAX_BLANKS: usize = 8;
 
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    Anywhere,
+    /// Alone between the parentheses of an `IN`.
+    AloneAfterIn,
+    /// It begins what follows LIMIT or OFFSET.
+    AfterLimit,
+}
+
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
     /// Copied unchanged.
@@ -13,12 +23,11 @@ pub(crate) enum Piece<'a> {
     /// A Unicode space. DuckDB also reads it as a space, but not everywhere: after `$$$$` it is part of a
     /// name.
     Space(&'a str),
-    /// A `{{name}}` at byte `offset`, also with blanks within the braces; `alone_after_in` is true if nothing
-    /// else stands between the parentheses of an `IN`.
+    /// A `{{name}}` at byte `offset`, also with blanks within the braces.
     Parameter {
         name: &'a str,
         offset: usize,
-        alone_after_in: bool,
+        place: Place,
     },
     /// A placeholder in the caller's text: `$name`, `$1`, `$"name"` or `?`.
     Placeholder { offset: usize },
@@ -42,12 +51,18 @@ pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
             at = end;
         } else if let Some(name) = placeholder_name(rest) {
             let end = parameter_end(sql, at);
-            let alone_after_in = ends_with_in_parenthesis(&last_tokens) && next_token_closes(sql, end);
+            let place = match () {
+                () if ends_with_limit(&last_tokens) => Place::AfterLimit,
+                () if ends_with_in_parenthesis(&last_tokens) && next_token_closes(sql, end) => {
+                    Place::AloneAfterIn
+                }
+                () => Place::Anywhere,
+            };
             push_text(&mut pieces, sql, copied, at);
             pieces.push(Piece::Parameter {
                 name,
                 offset: at,
-                alone_after_in,
+                place,
             });
             last_tokens.push('$');
             at = end;
@@ -180,6 +195,15 @@ fn is_unicode_space(letter: char) -> bool {
         letter,
         '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{205f}' | '\u{2060}' | '\u{3000}' | '\u{feff}'
     )
+}
+
+fn ends_with_limit(tokens: &str) -> bool {
+    let before = tokens.trim_end_matches(|letter: char| letter == '(' || letter.is_whitespace());
+    let start = before.trim_end_matches(is_word_part).len();
+    let word = before.get(start..).unwrap_or_default();
+    ["limit", "offset"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 fn ends_with_in_parenthesis(tokens: &str) -> bool {

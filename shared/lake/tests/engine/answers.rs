@@ -99,6 +99,17 @@ async fn an_arrow_stream_holds_the_rows_and_their_types() {
 }
 
 #[tokio::test]
+async fn an_arrow_stream_has_no_unsigned_huge_integers() {
+    let store = Store::with_orders(limits()).await;
+    for sql in ["select 1::UHUGEINT as u", "select [{'a': 1::UHUGEINT}] as u"] {
+        let error = answer(&store, sql, Format::Arrow, 10, 10_000).await.unwrap_err();
+        assert_eq!(error.status(), 422, "{error}");
+        assert!(error.message().contains("'u'") && error.message().contains("UHUGEINT"), "{error}");
+        answer(&store, sql, Format::Json, 10, 10_000).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn no_form_outgrows_its_bound() {
     let store = Store::with_orders(limits()).await;
     let sql = "select repeat('x', 1000) as t from range(1000)";
