@@ -109,7 +109,10 @@ async fn a_filter_that_can_never_match_is_warned_of_in_the_words_of_a_creation()
             json!({ "condition": { "==": [{ "var": "action" }, "{{ event.action }}"] } }),
             "'{{ event.action }}'",
         ),
-        (json!({ "condition": { "!=": ["$event.action", "x"] } }), "'$event.action'"),
+        (
+            json!({ "condition": { "!=": ["$event.action", "x"] } }),
+            "'$event.action'",
+        ),
         (
             json!({ "condition": { "missing": ["event.details"] } }),
             "'event.details'",

@@ -157,7 +157,10 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
                 of_rows(left, right, targets);
             }
             if fields.get("type").and_then(Value::as_str) == Some("COMPARE_IN")
-                && let Some([wanted, values @ ..]) = fields.get("children").and_then(Value::as_array).map(Vec::as_slice)
+                && let Some([wanted, values @ ..]) = fields
+                    .get("children")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
             {
                 values.iter().for_each(|value| of_rows(wanted, value, targets));
             }

@@ -199,27 +199,24 @@ fn is_unicode_space(letter: char) -> bool {
 
 fn ends_with_limit(tokens: &str) -> bool {
     let before = tokens.trim_end_matches(|letter: char| letter == '(' || letter.is_whitespace());
-    let start = before.trim_end_matches(is_word_part).len();
-    let word = before.get(start..).unwrap_or_default();
-    ["limit", "offset"]
-        .iter()
-        .any(|known| word.eq_ignore_ascii_case(known))
+    ends_with_word(before, "limit") || ends_with_word(before, "offset")
 }
 
 fn ends_with_in_parenthesis(tokens: &str) -> bool {
-    let Some(before) = tokens.trim_end().strip_suffix('(') else {
+    let before = tokens.trim_end().strip_suffix('(');
+    before.is_some_and(|before| ends_with_word(before.trim_end(), "in"))
+}
+
+/// Returns whether a text ends with a word, in any case.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let Some((before, end)) = text
+        .len()
+        .checked_sub(word.len())
+        .and_then(|at| text.split_at_checked(at))
+    else {
         return false;
     };
-    let before = before.trim_end();
-    let Some(start) = before.len().checked_sub(2) else {
-        return false;
-    };
-    before
-        .get(start..)
-        .is_some_and(|word| word.eq_ignore_ascii_case("in"))
-        && !before
-            .get(..start)
-            .is_some_and(|text| text.chars().last().is_some_and(is_word_part))
+    end.eq_ignore_ascii_case(word) && !before.chars().last().is_some_and(is_word_part)
 }
 
 /// Returns whether the next token from byte `at` is a closing parenthesis.

@@ -104,7 +104,10 @@ async fn an_arrow_stream_has_no_unsigned_huge_integers() {
     for sql in ["select 1::UHUGEINT as u", "select [{'a': 1::UHUGEINT}] as u"] {
         let error = answer(&store, sql, Format::Arrow, 10, 10_000).await.unwrap_err();
         assert_eq!(error.status(), 422, "{error}");
-        assert!(error.message().contains("'u'") && error.message().contains("UHUGEINT"), "{error}");
+        assert!(
+            error.message().contains("'u'") && error.message().contains("UHUGEINT"),
+            "{error}"
+        );
         answer(&store, sql, Format::Json, 10, 10_000).await.unwrap();
     }
 }
