@@ -305,6 +305,15 @@ mod tests {
             assert!(error.message().starts_with(&expected), "{error}");
             assert!(parse::<Free>(body.as_bytes()).is_ok());
         }
+        // Whichever of many it is.
+        let many: Vec<_> = (0..1_000)
+            .map(|n| format!("{}.{n:03}123456789012345678", 7 * n % 1_000))
+            .collect();
+        for number in &many {
+            let body = format!("{{\"raw\":[{}],\"value\":[{number}]}}", many.join(","));
+            let error = parse_exact::<Free>(body.as_bytes()).unwrap_err();
+            assert!(error.message().contains(number.as_str()), "{error}");
+        }
         let body = r#"{"value":[0.1,1e3],"ratio":0.25,"raw":[@],"unknown":@}"#.replace('@', number);
         let read = parse_exact::<Free>(body.as_bytes()).unwrap();
         assert_eq!(read.raw.unwrap().get(), format!("[{number}]"));

@@ -22,14 +22,19 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub struct Rules<'r> {
     /// Whether numbers are texts, as in query parameters.
     pub are_texts: bool,
-    /// Numbers that are refused where a double would have to hold them.
+    /// Numbers that are refused where a double would have to hold them, as [`inexact`](super::inexact::inexact)
+    /// returns them.
     pub inexact: &'r [Inexact<'r>],
 }
 
 impl Rules<'_> {
     fn check<E: Error>(&self, number: f64) -> Result<(), E> {
-        let mut inexact = self.inexact.iter();
-        match inexact.find(|inexact| inexact.nearest.to_bits() == number.to_bits()) {
+        // Each may be looked for as often as the input has numbers.
+        let bits = number.to_bits();
+        let found = self
+            .inexact
+            .binary_search_by_key(&bits, |inexact| inexact.nearest.to_bits());
+        match found.ok().and_then(|at| self.inexact.get(at)) {
             Some(inexact) => Err(E::custom(inexact)),
             None => Ok(()),
         }
