@@ -225,15 +225,18 @@ fn whole(text: &str) -> Option<&str> {
 /// Finds the first `{{ event.<path> }}` of a text; returns the text before it, the path, and the text after
 /// it.
 fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
-    let mut from = 0;
+    let (mut from, mut close) = (0, 0);
     loop {
         let open = from + text.get(from..)?.find("{{")?;
-        let inside = text.get(open + 2..)?;
-        let close = inside.find("}}")?;
-        let name = inside.get(..close)?.trim();
-        match name.strip_prefix("event.") {
+        let start = open + 2;
+        // Sought once for all braces before it: a text may have many.
+        if close < start {
+            close = start + text.get(start..)?.find("}}")?;
+        }
+        let name = text.get(start..close)?.trim_start();
+        match name.strip_prefix("event.").map(str::trim_end) {
             Some(path) if !path.is_empty() => {
-                return Some((text.get(..open)?, path, inside.get(close + 2..)?));
+                return Some((text.get(..open)?, path, text.get(close + 2..)?));
             }
             // Other braces stay unchanged.
             _ => from = open + 2,

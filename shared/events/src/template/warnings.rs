@@ -100,16 +100,22 @@ fn literal(text: &str) -> Option<&str> {
 
 /// Returns the first part of a text in these braces that names something, and no path into the event.
 fn braces<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let mut rest = text;
+    let (mut from, mut end) = (0, 0);
     loop {
-        let part = rest.get(rest.find(open)?..)?;
-        let end = part.find(close)?;
-        let inside = part.get(open.len()..end)?.trim();
-        let is_own = open == "{{" && inside.strip_prefix("event.").is_some_and(|path| !path.is_empty());
-        if is_reference(inside) && !is_own {
-            return part.get(..end + close.len());
+        let at = from + text.get(from..)?.find(open)?;
+        from = at + open.len();
+        // Sought once for all braces before it: a text may have many.
+        if end < from {
+            end = from + text.get(from..)?.find(close)?;
         }
-        rest = part.get(open.len()..)?;
+        let inside = text.get(from..end)?.trim_start();
+        let is_own = open == "{{"
+            && inside
+                .strip_prefix("event.")
+                .is_some_and(|path| !path.trim().is_empty());
+        if !is_own && is_reference(inside.trim_end()) {
+            return text.get(at..end + close.len());
+        }
     }
 }
 
