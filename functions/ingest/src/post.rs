@@ -64,7 +64,8 @@ pub struct IngestEvent {
 pub struct IngestedEvent {
     /// Id of the event: the same one for a repeated `idempotency_key`.
     event_id: String,
-    /// What the body said without effect, such as a time that is not understood; left out where there is nothing.
+    /// What the body said without effect, such as a time that is not understood; left out where there is
+    /// nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }

@@ -107,16 +107,16 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
         found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
     };
-    let given = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
-    let own_time = given(body.get("timestamp"));
-    let found_time = given(at(|transform| &transform.timestamp_path));
+    let present = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
+    let own_time = present(body.get("timestamp"));
+    let found_time = present(at(|transform| &transform.timestamp_path));
     let timestamp = own_time
         .as_ref()
         .filter(|time| time.is_string())
         .and_then(as_time);
     let timestamp = timestamp.or_else(|| found_time.as_ref().and_then(as_time));
-    let own_key = given(body.get("idempotency_key"));
-    let found_key = given(at(|transform| &transform.idempotency_key_path));
+    let own_key = present(body.get("idempotency_key"));
+    let found_key = present(at(|transform| &transform.idempotency_key_path));
     // Of any length, because only its hash is stored.
     let idempotency_key = own_key.as_ref().and_then(as_text);
     let idempotency_key = idempotency_key.or_else(|| found_key.as_ref().and_then(as_text));

@@ -391,8 +391,8 @@ async fn a_default_that_its_column_would_round_is_refused_when_it_is_set() {
         let refused = store.alter("t", &modify(change)).await;
         refused.expect_error(400, "invalid_request");
     }
-    let kept = modify(json!({ "name": "seen", "default": "'2024-01-05T10:00+02:00'" }));
-    store.alter("t", &kept).await.expect_status(200);
+    let exact_time = modify(json!({ "name": "seen", "default": "'2024-01-05T10:00+02:00'" }));
+    store.alter("t", &exact_time).await.expect_status(200);
     store.append("t", &json!([{ "id": 1 }])).await.expect_status(200);
     assert_eq!(
         store.rows("SELECT n, seen FROM t").await,

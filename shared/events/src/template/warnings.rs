@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use super::next_placeholder;
 use crate::{envelope, path};
 
-/// Most warnings about a target.
 const MAX_WARNINGS: usize = 10;
 /// Most characters of a text that a warning shows.
 const MAX_SHOWN: usize = 100;
@@ -121,12 +120,12 @@ fn braces<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 
 /// Returns a word of a text that begins like a reference with a dollar sign.
 fn dollars(text: &str) -> Option<&str> {
-    let known = ["$event", "$event_ref", "$delivery", "$"];
+    let references = ["$event", "$event_ref", "$delivery", "$"];
     let mut words = text.split_whitespace();
     words.find(|word| {
         let root = word.split(['.', '[']).next().unwrap_or_default();
         let is_whole = *word == text && is_reference(word);
-        word.starts_with('$') && (is_whole || known.contains(&root) && *word != "$")
+        word.starts_with('$') && (is_whole || references.contains(&root) && *word != "$")
     })
 }
 

@@ -70,8 +70,8 @@ pub(crate) fn write(path: &Path, footer: &[u8], edits: &[Edit]) -> io::Result<()
     let mut changed = Vec::with_capacity(footer.len() + MAGIC.len());
     let mut from = 0;
     for edit in edits {
-        let kept = footer.get(from..edit.range.start);
-        changed.extend(kept.ok_or_else(|| io::Error::other("edits overlap"))?);
+        let before = footer.get(from..edit.range.start);
+        changed.extend(before.ok_or_else(|| io::Error::other("edits overlap"))?);
         changed.extend(&edit.bytes);
         from = edit.range.end;
     }

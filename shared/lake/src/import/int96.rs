@@ -1,7 +1,7 @@
 //! Reads times of 96 bits in a Parquet file exactly.
 //!
-//! DuckDB reads them in microseconds: it cuts nanoseconds and wraps far years. So the footer is changed, DuckDB
-//! reads their bytes, and a function makes text of these, as DuckDB writes a TIMESTAMP_NS.
+//! DuckDB reads them in microseconds: it cuts nanoseconds and wraps far years. So the footer is changed,
+//! DuckDB reads their bytes, and a function makes text of these, as DuckDB writes a TIMESTAMP_NS.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
 use jiff::fmt::temporal::DateTimePrinter;
 
-/// Name of the function.
 pub(crate) const NAME: &str = "int96_text";
 /// Begins a text of a time that is outside of the years 0001 to 9999.
 const NO_YEAR: &str = "Julian day ";

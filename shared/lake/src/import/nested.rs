@@ -1,8 +1,8 @@
 //! Reads nested values of a Parquet file exactly: makes text of their bytes and of times that DuckDB does not
 //! read whole.
 //!
-//! Also finds the values that would not be kept: the first of two equal keys of a map, bytes that are no text, a
-//! time of 96 bits outside of the years 0001 to 9999, and a time that DuckDB takes for an infinity.
+//! Also finds the values that would not be kept: the first of two equal keys of a map, bytes that are no
+//! text, a time of 96 bits outside of the years 0001 to 9999, and a time that DuckDB takes for an infinity.
 
 use crate::import::int96;
 use crate::import::parquet_element::Leaf;
@@ -29,8 +29,8 @@ pub(crate) enum FileType {
 }
 
 impl FileType {
-    /// Returns the type of a column, from the name of DuckDB's type and the leaves that the footer tells; None if
-    /// they do not go together. The caller has checked the levels.
+    /// Returns the type of a column, from the name of DuckDB's type and the leaves that the footer tells;
+    /// None if they do not go together. The caller has checked the levels.
     pub(crate) fn of_column(name: &str, leaves: Option<&Vec<Leaf>>) -> Option<Self> {
         let mut file_type = Self::parse(name);
         if let Some(leaves) = leaves {
@@ -96,9 +96,9 @@ impl FileType {
         matches!(self, Self::List(_) | Self::Struct(_) | Self::Map(..))
     }
 
-    /// Returns SQL for `value`, which is nested, with texts for bytes and for times that DuckDB reads as something
-    /// else. Bytes that are no text become NULL, as does a map with equal keys. None if there is nothing to make
-    /// text of.
+    /// Returns SQL for `value`, which is nested, with texts for bytes and for times that DuckDB reads as
+    /// something else. Bytes that are no text become NULL, as does a map with equal keys. None if there is
+    /// nothing to make text of.
     pub(crate) fn with_texts(&self, value: &str) -> Option<String> {
         self.with_texts_at(value, 0)
     }
@@ -181,8 +181,8 @@ impl FileType {
         })
     }
 
-    /// Returns the condition, as SQL, that a time of 96 bits within `value` is outside of the years 0001 to 9999;
-    /// None without such a time.
+    /// Returns the condition, as SQL, that a time of 96 bits within `value` is outside of the years 0001 to
+    /// 9999; None without such a time.
     pub(crate) fn is_no_year(&self, value: &str) -> Option<String> {
         self.any(value, 0, &|part, value, _| {
             (*part == Self::Int96).then(|| int96::is_no_year(value))

@@ -1,5 +1,5 @@
-//! Reads the elements of a Parquet file's schema, and tells what to change in them, so that DuckDB reads all of
-//! a value.
+//! Reads the elements of a Parquet file's schema, and tells what to change in them, so that DuckDB reads all
+//! of a value.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -79,7 +79,6 @@ pub(crate) struct Element {
     /// Positions of the first bytes of the converted type, and of a decimal in the logical type.
     converted_at: Option<usize>,
     logical_at: Option<usize>,
-    /// Position of the whole element.
     range: Range<usize>,
 }
 
@@ -258,7 +257,6 @@ fn logical_decimal(input: &mut impl TInputProtocol) -> Result<Decimal, Fault> {
     Ok(decimal)
 }
 
-/// Reads past a value.
 pub(crate) fn skip_value(input: &mut impl TInputProtocol, kind: TType) -> thrift::Result<()> {
     skip(input, kind, MAX_DEPTH)
 }

@@ -31,8 +31,8 @@ const MAX_DIGITS: i32 = 38;
 /// What a footer tells beside the types that DuckDB gives to columns.
 #[derive(Debug, Default)]
 pub(crate) struct Footer {
-    /// Columns with times that DuckDB reads as something else, also within lists, structs and maps: the leaves
-    /// of the column, in order.
+    /// Columns with times that DuckDB reads as something else, also within lists, structs and maps: the
+    /// leaves of the column, in order.
     pub(crate) leaves: HashMap<String, Vec<Leaf>>,
     /// Columns of decimals of more than 38 digits, with the digits after their points. DuckDB reads their
     /// bytes.
@@ -41,7 +41,6 @@ pub(crate) struct Footer {
     edits: Vec<Edit>,
 }
 
-/// An open group of the schema.
 #[derive(Debug, Default)]
 struct Group {
     /// Children still to come.

@@ -10,7 +10,6 @@ use crate::tables::sql;
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
-/// A column of a file.
 #[derive(Debug)]
 pub(crate) struct FileColumn {
     pub(crate) name: String,

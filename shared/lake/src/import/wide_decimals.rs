@@ -1,8 +1,8 @@
 //! Reads decimals of more than 38 digits in a Parquet file exactly.
 //!
-//! DuckDB reads them as doubles, and shorter ones among them as other numbers. So the footer is changed: other
-//! bytes hide what says that a column has decimals, and DuckDB reads their bytes as they are. A function makes
-//! text of these, which is then converted like a number in a CSV file.
+//! DuckDB reads them as doubles, and shorter ones among them as other numbers. So the footer is changed:
+//! other bytes hide what says that a column has decimals, and DuckDB reads their bytes as they are. A
+//! function makes text of these, which is then converted like a number in a CSV file.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use duckdb::arrow::array::{Array, BinaryArray, Int32Array, RecordBatch, StringAr
 use duckdb::arrow::datatypes::{DataType, i256};
 use duckdb::vscalar::{ArrowFunctionSignature, VArrowScalar};
 
-/// Name of the function.
 pub(crate) const NAME: &str = "decimal_text";
 /// Most digits of a decimal type: those of 256 bits, with room for types that are wider than their values.
 pub(crate) const MAX_DIGITS: i32 = 1_000;

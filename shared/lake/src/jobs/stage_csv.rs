@@ -54,8 +54,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         .map_err(|_| Error::internal("the scan of the shape panicked"))?;
     let shape = shape.map_err(Error::internal)?;
     let failed = match written {
-        // DuckDB accepts a file with an overlong record or an open quote, as if the file ended there, and drops
-        // blanks around quotes.
+        // DuckDB accepts a file with an overlong record or an open quote, as if the file ended there, and
+        // drops blanks around quotes.
         Ok(written) => {
             check_length(target, &shape)?;
             let surplus = shape.surplus.iter().map(|surplus| {
@@ -76,8 +76,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         Err(error) => return Err(error),
     };
     // No value is wrong: a row has the wrong shape, or bytes are not UTF-8.
-    let found = bad_rows(context, target, &file, columns, &shape);
-    let (rows, failed) = match found {
+    let rows = bad_rows(context, target, &file, columns, &shape);
+    let (rows, failed) = match rows {
         Ok(rows) => (rows, failed),
         Err(error) => (Vec::new(), error),
     };

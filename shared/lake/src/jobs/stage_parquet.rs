@@ -212,8 +212,8 @@ fn fault(
         }
     }
     let cause = std::error::Error::source(&failed).map(ToString::to_string);
-    // A value outside DuckDB's range, such as a time before its minimum; or damage that the reader did not meet
-    // again, because it read memory behind the data.
+    // A value outside DuckDB's range, such as a time before its minimum; or damage that the reader did not
+    // meet again, because it read memory behind the data.
     let is_of_file = |cause: &str| messages::kind(cause).is_some() || cause.starts_with("Invalid Error: ");
     match cause.filter(|cause| is_of_file(cause)) {
         Some(cause) => damaged(target, None, Some(&cause)).with_source(failed),

@@ -62,8 +62,8 @@ impl Meaning {
         self.inexact.or_else(of_parts)
     }
 
-    /// Returns whether a value, here or in a part, may be an unsigned huge integer, of which an Arrow stream shows
-    /// the upper half as negative numbers.
+    /// Returns whether a value, here or in a part, may be an unsigned huge integer, of which an Arrow stream
+    /// shows the upper half as negative numbers.
     pub(crate) fn has_unsigned_huge_integer(&self) -> bool {
         self.is_unsigned_huge_integer || self.parts.iter().any(Self::has_unsigned_huge_integer)
     }

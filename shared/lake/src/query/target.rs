@@ -70,8 +70,8 @@ impl Target {
         })
     }
 
-    /// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if the
-    /// text is no value of the type.
+    /// Returns the text that DuckDB reads as it is meant; None if that is the text itself. Fails with 422 if
+    /// the text is no value of the type.
     pub(crate) fn meaning(&self, connection: &Connection, name: &str, text: &str) -> Result<Option<String>> {
         let to = &self.name;
         let reason = match self.reading {
@@ -119,8 +119,8 @@ impl Target {
         Err(Error::unprocessable(format!("The parameter '{name}': {reason}.")))
     }
 
-    /// Returns the meaning of a text by the grammar of a type of columns, or the reason why it has none. DuckDB
-    /// reads texts of the form `own` exactly.
+    /// Returns the meaning of a text by the grammar of a type of columns, or the reason why it has none.
+    /// DuckDB reads texts of the form `own` exactly.
     fn meaning_in_column(
         &self,
         connection: &Connection,

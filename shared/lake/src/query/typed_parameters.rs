@@ -170,8 +170,8 @@ fn collect(part: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     }
 }
 
-/// Adds the types of the parameters that can be the value of an expression which is cast to a type: of itself, and
-/// of a result of CASE, COALESCE, NULLIF and IF.
+/// Adds the types of the parameters that can be the value of an expression which is cast to a type: of
+/// itself, and of a result of CASE, COALESCE, NULLIF and IF.
 fn of_values(expression: &Value, return_type: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     let each = |name: &str| {
         expression
@@ -209,8 +209,8 @@ fn of_values(expression: &Value, return_type: &Value, targets: &mut BTreeMap<usi
     }
 }
 
-/// Adds the types of the parameters in rows, lists and structs that are compared with each other. The plan casts
-/// their parts to texts, but a parameter has the type of the other side.
+/// Adds the types of the parameters in rows, lists and structs that are compared with each other. The plan
+/// casts their parts to texts, but a parameter has the type of the other side.
 fn of_rows(left: &Value, right: &Value, targets: &mut BTreeMap<usize, Vec<Target>>) {
     let Some((lefts, rights)) = row_parts(left).zip(row_parts(right)) else {
         return;

@@ -61,8 +61,8 @@ impl DefaultValue {
         }
     }
 
-    /// Checks that an import keeps the value exactly, by `docs/values.md`, as it must when a default is set. The
-    /// error is like that of [`Self::parse`]. Manifests may have older defaults, which are rounded.
+    /// Checks that an import keeps the value exactly, by `docs/values.md`, as it must when a default is set.
+    /// The error is like that of [`Self::parse`]. Manifests may have older defaults, which are rounded.
     pub(crate) fn check_exact(&self, column_type: ColumnType) -> Result<(), String> {
         match self {
             Self::Constant(text) if !is_exact(text, column_type) => Err(format!(

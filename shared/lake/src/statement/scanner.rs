@@ -6,7 +6,6 @@
 /// Most blanks on each side of a parameter's name.
 const MAX_BLANKS: usize = 8;
 
-/// Where a parameter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Anywhere,

@@ -1,4 +1,5 @@
-//! Finds the numbers of a JSON text that a double does not hold: read and written again, they have other digits.
+//! Finds the numbers of a JSON text that a double does not hold: read and written again, they have other
+//! digits.
 
 use std::fmt;
 
@@ -30,8 +31,8 @@ impl fmt::Display for Inexact<'_> {
     }
 }
 
-/// Returns the numbers that a double does not hold, in the order of the bits of their doubles. Of a text that is
-/// not JSON, the result is arbitrary.
+/// Returns the numbers that a double does not hold, in the order of the bits of their doubles. Of a text that
+/// is not JSON, the result is arbitrary.
 pub fn inexact(json: &[u8]) -> Vec<Inexact<'_>> {
     let mut inexact = Vec::new();
     let mut at = 0;
@@ -75,8 +76,8 @@ fn rounded(number: &str) -> Option<Inexact<'_>> {
     }
     let nearest: f64 = number.parse().ok()?;
     // Where two numbers of the fewest digits are equally near, programs write one or the other.
-    let written = [format!("{nearest:e}"), serde_json::json!(nearest).to_string()];
-    let is_held = written.iter().any(|written| digits(written) == digits(number));
+    let shortest = [format!("{nearest:e}"), serde_json::json!(nearest).to_string()];
+    let is_held = shortest.iter().any(|text| digits(text) == digits(number));
     (!is_held).then_some(Inexact {
         text: number,
         nearest,

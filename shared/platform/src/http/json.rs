@@ -134,8 +134,8 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Parses JSON; a rejection names the JSON path, the line and the column. Numbers may be rounded, so callers keep
-/// the text where they count.
+/// Parses JSON; a rejection names the JSON path, the line and the column. Numbers may be rounded, so callers
+/// keep the text where they count.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     parse_by(Rules::default(), bytes)
 }

@@ -1,9 +1,9 @@
-//! Reads an integer by its value and not by its notation: `10.0` and `1e1` are the integer 10. Refuses a number
-//! that free JSON would round.
+//! Reads an integer by its value and not by its notation: `10.0` and `1e1` are the integer 10. Refuses a
+//! number that free JSON would round.
 //!
-//! Serde's readers refuse a fraction of zeros, and round digits that a double does not hold. This adapter stands
-//! between a format and a type. It reads a number where the type asks for an integer, and where the type takes
-//! any value; unparsed JSON, which keeps all digits, passes it by.
+//! Serde's readers refuse a fraction of zeros, and round digits that a double does not hold. This adapter
+//! stands between a format and a type. It reads a number where the type asks for an integer, and where the
+//! type takes any value; unparsed JSON, which keeps all digits, passes it by.
 
 use std::fmt;
 
@@ -22,8 +22,8 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub struct Rules<'r> {
     /// Whether numbers are texts, as in query parameters.
     pub are_texts: bool,
-    /// Numbers that are refused where a double would have to hold them, as [`inexact`](super::inexact::inexact)
-    /// returns them.
+    /// Numbers that are refused where a double would have to hold them, as
+    /// [`inexact`](super::inexact::inexact) returns them.
     pub inexact: &'r [Inexact<'r>],
 }
 
@@ -31,10 +31,10 @@ impl Rules<'_> {
     fn check<E: Error>(&self, number: f64) -> Result<(), E> {
         // Each may be looked for as often as the input has numbers.
         let bits = number.to_bits();
-        let found = self
+        let place = self
             .inexact
             .binary_search_by_key(&bits, |inexact| inexact.nearest.to_bits());
-        match found.ok().and_then(|at| self.inexact.get(at)) {
+        match place.ok().and_then(|at| self.inexact.get(at)) {
             Some(inexact) => Err(E::custom(inexact)),
             None => Ok(()),
         }
