@@ -1,6 +1,7 @@
 //! Finds the numbers of a JSON text that a double does not hold: read and written again, they have other
 //! digits.
 
+use std::cell::OnceCell;
 use std::fmt;
 
 use memchr::memchr2;
@@ -16,7 +17,33 @@ pub struct Inexact<'a> {
     /// The number as it was sent.
     text: &'a str,
     /// The double that it is read as.
-    pub nearest: f64,
+    nearest: f64,
+}
+
+/// The digits of a JSON text. They are looked through when the first number is asked for: most of a large body is
+/// rows, whose numbers nobody rounds.
+#[derive(Debug)]
+pub struct Digits<'a> {
+    json: &'a [u8],
+    inexact: OnceCell<Vec<Inexact<'a>>>,
+}
+
+impl<'a> Digits<'a> {
+    pub const fn new(json: &'a [u8]) -> Self {
+        Self {
+            json,
+            inexact: OnceCell::new(),
+        }
+    }
+
+    /// Returns the number of the text that is read as this double, which does not hold it; None without one.
+    pub fn inexact(&self, number: f64) -> Option<&Inexact<'a>> {
+        let inexact = self.inexact.get_or_init(|| inexact(self.json));
+        // Asked as often as the text has numbers.
+        let bits = number.to_bits();
+        let place = inexact.binary_search_by_key(&bits, |inexact| inexact.nearest.to_bits());
+        place.ok().and_then(|place| inexact.get(place))
+    }
 }
 
 impl fmt::Display for Inexact<'_> {
@@ -33,7 +60,7 @@ impl fmt::Display for Inexact<'_> {
 
 /// Returns the numbers that a double does not hold, in the order of the bits of their doubles. Of a text that
 /// is not JSON, the result is arbitrary.
-pub fn inexact(json: &[u8]) -> Vec<Inexact<'_>> {
+fn inexact(json: &[u8]) -> Vec<Inexact<'_>> {
     let mut inexact = Vec::new();
     let mut at = 0;
     while let Some(byte) = json.get(at) {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::inexact::inexact;
+use super::inexact::Digits;
 use super::numbers::{Numbers, Rules};
 use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::strict::Object;
@@ -142,9 +142,9 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 
 /// Parses JSON like [`parse`], and rejects a number that would be rounded.
 fn parse_exact<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    let inexact = inexact(bytes);
+    let digits = Digits::new(bytes);
     let rules = Rules {
-        inexact: &inexact,
+        exact: Some(&digits),
         ..Rules::default()
     };
     parse_by(rules, bytes)

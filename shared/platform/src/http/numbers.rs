@@ -12,7 +12,7 @@ use serde::de::{
     Visitor,
 };
 
-use super::inexact::Inexact;
+use super::inexact::Digits;
 
 /// Most that every integer below is exact in a double: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -22,19 +22,13 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub struct Rules<'r> {
     /// Whether numbers are texts, as in query parameters.
     pub are_texts: bool,
-    /// Numbers that are refused where a double would have to hold them, as
-    /// [`inexact`](super::inexact::inexact) returns them.
-    pub inexact: &'r [Inexact<'r>],
+    /// The input, if numbers are refused that a double would have to hold and does not.
+    pub exact: Option<&'r Digits<'r>>,
 }
 
 impl Rules<'_> {
     fn check<E: Error>(&self, number: f64) -> Result<(), E> {
-        // Each may be looked for as often as the input has numbers.
-        let bits = number.to_bits();
-        let place = self
-            .inexact
-            .binary_search_by_key(&bits, |inexact| inexact.nearest.to_bits());
-        match place.ok().and_then(|at| self.inexact.get(at)) {
+        match self.exact.and_then(|digits| digits.inexact(number)) {
             Some(inexact) => Err(E::custom(inexact)),
             None => Ok(()),
         }
