@@ -106,6 +106,7 @@ async fn handler(
     app.channels.insert(&tenant, &channel.record(1)?).await?;
     let id = channel.id.clone();
     let answer = ChannelWithSecrets {
+        warnings: channel.warnings(),
         channel: Channel::new(&tenant, channel),
         ingest_token: Some(token.expose().to_owned()),
         signing_secret: secret.map(|secret| secret.expose().to_owned()),

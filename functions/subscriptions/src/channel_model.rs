@@ -138,7 +138,7 @@ impl Channel {
     }
 }
 
-/// A channel and the credentials that this request made, which no other answer shows.
+/// A channel, the credentials that this request made, which no other answer shows, and warnings.
 #[derive(Serialize, JsonSchema)]
 pub struct ChannelWithSecrets {
     /// The channel.
@@ -150,6 +150,10 @@ pub struct ChannelWithSecrets {
     /// Secret of the sender's signatures, where this request made or took one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
+    /// What the caller should change although the request is carried out, such as a default that looks like
+    /// a template; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 pub fn transform(value: Value) -> Result<Transform> {

@@ -129,6 +129,7 @@ async fn handler(
         let next = channel.record(record.revision + 1)?;
         if app.channels.save(&tenant, &next).await? == Written::Done {
             let answer = ChannelWithSecrets {
+                warnings: channel.warnings(),
                 channel: Channel::new(&tenant, channel),
                 ingest_token: token.map(|token| token.expose().to_owned()),
                 signing_secret: secret.map(|secret| secret.expose().to_owned()),

@@ -5,6 +5,7 @@ use platform::{Error, Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::signature::SignatureRule;
+use crate::template::warnings;
 use crate::transform::{Defaults, Transform};
 
 /// An ingest channel, as it is stored.
@@ -61,6 +62,24 @@ impl StoredChannel {
             resource_type: self.default_resource_type.as_deref(),
             transform: self.transform.as_ref(),
         }
+    }
+
+    /// Returns advice about texts that look like references to what is sent, and stay as they are.
+    pub fn warnings(&self) -> Vec<String> {
+        let reason = "paths of 'transform' read what is sent, such as 'action_path'";
+        let labels = [
+            ("default_action", &self.default_action),
+            ("default_resource_type", &self.default_resource_type),
+        ];
+        let labels = labels.into_iter().filter_map(|(field, text)| {
+            let text = text.as_deref()?;
+            warnings::of_constant(field, text, reason)
+        });
+        let details = self.transform.iter().flat_map(|transform| {
+            let reason = "they are the same in each event, whose 'details.payload' has what is sent";
+            warnings::of_constants("transform.static_details", &transform.static_details, reason)
+        });
+        labels.chain(details).collect()
     }
 
     /// Returns the name under which the signing secret is sealed.

@@ -7,13 +7,13 @@
 //!
 //! Values are copied as their JSON text, so that a number keeps its digits.
 
-pub(crate) mod warnings;
+pub mod warnings;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use platform::Result as Checked;
+use platform::{Result as Checked, compact_json};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -110,11 +110,11 @@ impl<'a> Filling<'a> {
 
     fn write_text(&self, text: &str, out: &mut String) -> Result<(), Unfilled> {
         match text {
-            "$event" => compact(self.event, out),
+            "$event" => compact_json(self.event, out),
             "$event_ref" => out.push_str(&self.reference().to_string()),
             "$delivery.id" => quote(self.delivery_id, out),
             _ => match text.strip_prefix("$event.").or_else(|| whole(text)) {
-                Some(path) => compact(self.get(path)?, out),
+                Some(path) => compact_json(self.get(path)?, out),
                 None => quote(&self.inline(text)?, out),
             },
         }
@@ -129,7 +129,7 @@ impl<'a> Filling<'a> {
             let value = self.get(path)?;
             match serde_json::from_str::<String>(value) {
                 Ok(text) => filled.push_str(&text),
-                Err(_) => compact(value, &mut filled),
+                Err(_) => compact_json(value, &mut filled),
             }
             bounded(&filled)?;
             rest = after;
@@ -195,23 +195,6 @@ fn separate(place: usize, out: &mut String) {
 
 fn quote(text: &str, out: &mut String) {
     out.push_str(&Value::from(text).to_string());
-}
-
-/// Removes the blanks between the parts of JSON.
-fn compact(json: &str, out: &mut String) {
-    let (mut in_text, mut escaped) = (false, false);
-    for character in json.chars() {
-        if !in_text && character.is_ascii_whitespace() {
-            continue;
-        }
-        out.push(character);
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => in_text = !in_text,
-            _ => {}
-        }
-    }
 }
 
 /// Returns the path of a text that is a single `{{ event.<path> }}`.

@@ -6,6 +6,7 @@ pub mod auth;
 pub mod batch;
 pub mod bus;
 pub mod clock;
+mod compact_json;
 pub mod config;
 pub mod deployment;
 pub mod error;
@@ -31,6 +32,7 @@ pub mod tenant;
 use std::sync::Arc;
 
 pub use clock::{Clock, UtcTime};
+pub use compact_json::compact_json;
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 

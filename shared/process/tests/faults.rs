@@ -281,6 +281,29 @@ fn schemas() {
 }
 
 #[test]
+fn errors_that_nothing_can_be_are_not_caught() {
+    let caught = |with: &str| {
+        tasks(&format!(
+            "a: {{ try: [], catch: {{ errors: {{ with: {with} }} }} }}"
+        ))
+    };
+    let at = "/do/0/a/catch/errors/with";
+    for status in ["'503'", "[503]", "abc", "true", "70000"] {
+        let message = "Expected a status such as 400";
+        refused(
+            &caught(&format!("{{ status: {status} }}")),
+            &[(&format!("{at}/status"), message)],
+        );
+    }
+    refused(
+        &caught("{ type: 5 }"),
+        &[(&format!("{at}/type"), "Expected a text")],
+    );
+    passes(&caught("{ status: 503, type: '${ .kind }', title: null }"));
+    passes(&caught("{ status: '${ 500 + 3 }' }"));
+}
+
+#[test]
 fn calls_and_events() {
     refused(
         &tasks(

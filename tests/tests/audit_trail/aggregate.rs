@@ -69,6 +69,37 @@ async fn an_event_counts_as_soon_as_it_is_accepted_and_a_repeated_one_once() {
 }
 
 #[tokio::test]
+async fn numbers_of_details_are_grouped_and_found_by_the_digits_that_were_sent() {
+    let Some(world) = Aggregates::start().await else {
+        return;
+    };
+    let numbers = [
+        "12345678901234567.88",
+        "12345678901234567.89",
+        "18446744073709551617",
+        "1.10",
+        "1e2",
+    ];
+    for number in numbers {
+        let body = format!(r#"{{"details": {{"v": {number}, "list": [ {number} ]}}}}"#);
+        let events = &world.events;
+        let sent = events.ingest(&world.channel, &json!({})).body(body).await;
+        sent.expect_status(202);
+    }
+    let by = |field: &str| counting(json!({ "groupBy": [{ "dimension": format!("details.{field}") }] }));
+    let mut groups = numbers.map(|number| json!([number, 1]));
+    groups.sort_by_key(|group| group[0].to_string());
+    assert_eq!(world.rows(&by("v")).await, groups);
+    let lists = world.rows(&by("list")).await;
+    assert!(lists.contains(&json!(["[12345678901234567.89]", 1])), "{lists:?}");
+    for number in numbers {
+        let filter = json!({ "details": [{ "field": "v", "values": [number] }] });
+        let rows = world.rows(&counting(json!({ "filter": filter }))).await;
+        assert_eq!(rows, [json!([1])], "{number}");
+    }
+}
+
+#[tokio::test]
 async fn groups_filters_and_distinct_values() {
     let Some(world) = Aggregates::start().await else {
         return;

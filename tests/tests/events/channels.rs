@@ -104,6 +104,34 @@ async fn a_channel_is_made_read_changed_and_deleted() {
 }
 
 #[tokio::test]
+async fn constant_of_a_channel_that_looks_like_a_template_is_warned_of() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let mut body = json!({
+        "name": "Shop", "source": "shop", "default_action": "{{type}}",
+        "transform": { "static_details": { "team": "core", "of": { "type": "{{ event.action }}" }, "id": "$.id" } },
+    });
+    let created = events.post(&events.token, CHANNELS, &body).await;
+    let channel = created.expect_status(201).body;
+    let warnings = channel["warnings"].as_array().unwrap();
+    for (warning, field) in
+        warnings
+            .iter()
+            .zip(["default_action", "static_details.id", "static_details.of.type"])
+    {
+        assert!(warning.as_str().unwrap().contains(field), "{warnings:?}");
+    }
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+
+    body["default_action"] = json!("created");
+    body["transform"] = json!({ "action_path": "type" });
+    let path = format!("{CHANNELS}/{}", channel["id"].as_str().unwrap());
+    let changed = events.put(&events.token, &path, &body).await.expect_status(200);
+    assert_eq!(changed.body["warnings"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_sender_may_bring_a_secret() {
     let Some(events) = Events::start().await else {
         return;

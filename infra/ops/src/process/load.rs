@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use events::template::warnings;
 use platform::error::Fault;
 use platform::records::audit::AuditAction;
 use platform::records::processes::{Process, Processes, digest};
 use platform::{Error, Result};
 use process::Definition;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::input::read;
 use crate::output::Output;
@@ -41,6 +42,9 @@ pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, outp
     let mut loaded = Vec::new();
     let mut lines = Vec::new();
     for (text, definition) in checked {
+        let document: Map<String, Value> =
+            serde_json::from_str(definition.source.get()).map_err(Error::internal)?;
+        let warnings = warnings::of_definition("definition", &document);
         let process = process_of(&text, definition, target);
         processes
             .insert_text(&target.tenant, Some(&target.objects), &text)
@@ -55,7 +59,8 @@ pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, outp
             true => format!("{process} is stored."),
             false => format!("{process} is stored already."),
         });
-        loaded.push(json!({ "process": process, "is_new": is_new }));
+        lines.extend(warnings.iter().map(|warning| format!("Warning: {warning}")));
+        loaded.push(json!({ "process": process, "is_new": is_new, "warnings": warnings }));
     }
     output.print(&loaded, &lines.join("\n"))
 }

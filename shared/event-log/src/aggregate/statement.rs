@@ -130,9 +130,9 @@ impl Statement {
         match property {
             Property::Column(column) => self.push(column),
             Property::Details(path) => {
-                self.push("TRY(json_extract_string(details, ");
+                self.push("json_text(details, ");
                 self.text(&path.pointer());
-                self.push("))");
+                self.push(")");
             }
         }
     }

@@ -179,7 +179,13 @@ impl Target {
                 warnings::of_constants("target.vars", &workflow.vars, reason)
             }
             Self::Agent(agent) => warnings::of_templates("target.data", &agent.data),
-            Self::Process(process) => warnings::of_templates("target.data", &process.data),
+            Self::Process(process) => {
+                let definition = process.definition.iter();
+                let texts = definition
+                    .flat_map(|definition| warnings::of_definition("target.definition", definition));
+                let data = warnings::of_templates("target.data", &process.data);
+                data.into_iter().chain(texts).collect()
+            }
         }
     }
 }

@@ -20,6 +20,22 @@ pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>, reason: &st
     of_texts(field, fields, |field, text| of_constant(field, text, reason))
 }
 
+/// Returns advice about the texts in a definition of a process that look like expressions and are none.
+pub fn of_definition(field: &str, definition: &Map<String, Value>) -> Vec<String> {
+    of_texts(field, definition, |field, text| {
+        let begins = text.trim_start().starts_with("${");
+        let literal = match begins {
+            true => (!text.trim_end().ends_with('}')).then_some(text),
+            false => in_braces(text),
+        }?;
+        Some(format!(
+            "The field '{field}' has '{}', which stays as it is: an expression is a whole text that begins with '${{' and ends \
+             with '}}', such as ${{ \"Hello \\(.name)!\" }}.",
+            shown(literal)
+        ))
+    })
+}
+
 fn of_texts(
     field: &str,
     fields: &Map<String, Value>,
@@ -48,7 +64,8 @@ fn of_texts(
     warnings
 }
 
-fn of_constant(field: &str, text: &str, reason: &str) -> Option<String> {
+/// Returns advice about a text that stays as it is, with the reason.
+pub(crate) fn of_constant(field: &str, text: &str, reason: &str) -> Option<String> {
     let own = next_placeholder(text).map(|_| text);
     let literal = own.or_else(|| literal(text))?;
     Some(format!(
@@ -93,8 +110,11 @@ fn shown(text: &str) -> String {
 
 /// Returns the part of a text that looks like a reference, and is none within a text.
 fn literal(text: &str) -> Option<&str> {
-    let in_braces = braces(text, "{{", "}}").or_else(|| braces(text, "${", "}"));
-    in_braces.or_else(|| dollars(text))
+    in_braces(text).or_else(|| dollars(text))
+}
+
+fn in_braces(text: &str) -> Option<&str> {
+    braces(text, "{{", "}}").or_else(|| braces(text, "${", "}"))
 }
 
 /// Returns the first part of a text in these braces that names something, and no path into the event.
@@ -212,6 +232,32 @@ mod tests {
         }
         let many: Vec<_> = (0..50).map(|place| format!("$event.payload.{place}")).collect();
         assert_eq!(warnings_about(json!(many)).len(), MAX_WARNINGS);
+    }
+
+    #[test]
+    fn texts_of_a_definition_that_are_no_expressions_are_warned_of() {
+        for (text, shown) in [
+            ("${ .a ", "'${ .a '"),
+            ("Hello ${ .a }!", "'${ .a }'"),
+            ("{{ .a }}", "'{{ .a }}'"),
+        ] {
+            let definition = Map::from_iter([("do".to_owned(), json!([{ "a": { "set": { "x": text } } }]))]);
+            let warnings = of_definition("target.definition", &definition);
+            assert_eq!(warnings.len(), 1, "{text}");
+            let place = format!("'target.definition.do[0].a.set.x' has {shown}");
+            assert!(warnings[0].contains(&place), "{warnings:?}");
+        }
+        for text in [
+            "${ .a }",
+            " ${ \"{{x}} \\(.a)\" } ",
+            ".a.b",
+            "$item.x",
+            "costs $5",
+            "{{#if x}}",
+        ] {
+            let definition = Map::from_iter([("if".to_owned(), json!(text))]);
+            assert_eq!(of_definition("target.definition", &definition), [""; 0], "{text}");
+        }
     }
 
     #[test]

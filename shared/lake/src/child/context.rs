@@ -69,14 +69,15 @@ impl Context {
         done
     }
 
-    /// Closes the fence around a folder unless an earlier job did. Refuses another folder, and files that are
-    /// not directly in it.
+    /// Closes the fence around a folder unless an earlier job did, and returns whether it was open. Refuses
+    /// another folder, and files that are not directly in it.
     pub(crate) fn enclose<'a>(
         &mut self,
         folder: &Path,
         files: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<()> {
-        if self.folder.is_none() {
+    ) -> Result<bool> {
+        let was_open = self.folder.is_none();
+        if was_open {
             fence::close(&self.connection, [], [folder], "")?;
             self.folder = Some(folder.to_owned());
         }
@@ -84,7 +85,7 @@ impl Context {
             return Err(Error::internal("the child is for another folder"));
         }
         match files.into_iter().all(|file| file.parent() == Some(folder)) {
-            true => Ok(()),
+            true => Ok(was_open),
             false => Err(Error::internal("a file of an import is not in its folder")),
         }
     }

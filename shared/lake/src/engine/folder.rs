@@ -15,6 +15,9 @@ use crate::jobs::protocol::Job;
 const MAX_ROWS_BYTES: usize = 60 * 1_024 * 1_024;
 
 /// A child whose fence admits one folder with everything below it. Its DuckDB reads and writes files there.
+/// Statements have the function `json_text(document, pointer)`, which returns a value of a JSON document as
+/// text: a text as it is, another value as its JSON with all its digits, and null for null, for no value, and
+/// for a document that is no JSON.
 ///
 /// **Invariant:** the text of a statement is the platform's own. Texts of callers are parameters, and paths
 /// are quoted by [`sql_path`] and [`sql_paths`].

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::child::context::Context;
+use crate::import::functions;
 use crate::query::answer::{self, Body, Bounds};
+use crate::query::json_text::{self, JsonText};
 use crate::statement::messages;
 use crate::statement::parameters::Scalar;
 
@@ -31,7 +33,9 @@ pub(crate) enum Form {
 
 /// Returns the reply and the last part of its body.
 pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<(Value, Vec<u8>)> {
-    context.enclose(&input.folder, [])?;
+    if context.enclose(&input.folder, [])? {
+        functions::register::<JsonText>(&context.connection, json_text::NAME)?;
+    }
     match &input.form {
         Form::Rows { params, bytes } => rows(context, &input.sql, params, *bytes),
         Form::Effect => {

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod calendar;
 pub(crate) mod cells;
+pub(crate) mod json_text;
 pub(crate) mod meaning;
 pub(crate) mod pivots;
 pub(crate) mod preparation;

@@ -37,7 +37,7 @@ impl Checker {
         })
     }
 
-    fn status(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
+    pub(super) fn status(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
         match tree {
             Tree::Number(number) if number.parse::<u16>().is_ok() => {
                 Some(Template::Constant(Data::from(tree.clone())))

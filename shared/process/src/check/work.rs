@@ -155,9 +155,13 @@ impl Checker {
         let mut fields = self.fields(&at, tree, "'with'")?;
         let mut wanted = Vec::new();
         for name in ERROR_FIELDS {
-            if let Some(template) = self.optional_template(fields.take(name)) {
-                wanted.push((name.to_owned(), template));
-            }
+            let template = fields.take(name).and_then(|(at, tree)| match (name, tree) {
+                // An error without this field.
+                (_, Tree::Null) => self.template(&at, tree),
+                ("status", _) => self.status(&at, tree),
+                _ => self.text_template(&at, tree),
+            });
+            wanted.extend(template.map(|template| (name.to_owned(), template)));
         }
         self.done(&fields, "an error");
         Some(ErrorFilter { with: wanted })

@@ -56,6 +56,29 @@ fn the_commands_explain_themselves() {
 }
 
 #[tokio::test]
+async fn text_of_a_process_that_is_almost_an_expression_is_told() {
+    let Some(service) = Service::start_own().await else {
+        return;
+    };
+    let text =
+        definition("1.0.0", 1) + "  - greet: { set: { text: \"Hello ${ .name }!\", open: \"${ .a \" } }\n";
+    let file = write(&service, "greeting.yaml", &text);
+    let scope = service.scope();
+    let loaded = scope.ops(&["process", "load", &file]).expect_success().stdout;
+    let warnings: Vec<_> = loaded
+        .lines()
+        .filter(|line| line.starts_with("Warning:"))
+        .collect();
+    assert_eq!(warnings.len(), 2, "{loaded}");
+    for (warning, shown) in warnings
+        .iter()
+        .zip(["open' has '${ .a '", "text' has '${ .name }'"])
+    {
+        assert!(warning.contains(shown), "{loaded}");
+    }
+}
+
+#[tokio::test]
 async fn a_process_is_loaded_listed_shown_and_removed() {
     let Some(service) = Service::start_own().await else {
         return;
@@ -68,6 +91,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
     let loaded = scope.ops_json(&["process", "load", &old, &new]);
     assert_eq!(loaded[0]["is_new"], true);
     assert_eq!(loaded[1]["process"]["version"], "1.10.0");
+    assert_eq!(loaded[1]["warnings"], json!([]));
     // Loading the same text again changes nothing; another text is refused.
     let again = scope.ops_json(&["process", "load", &old]);
     assert_eq!(again[0]["is_new"], false);
