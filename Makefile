@@ -82,7 +82,7 @@ run: library ## Build and start the whole service on this machine (PORT=3000 DAT
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.
 .PHONY: run-lambda
 run-lambda: duckdb tools $(MINISTACK)/ready ## Build and run the Lambda functions in an emulator of AWS (PORT=4566)
-	@cargo build $(LOCKED) $(FUNCTIONS:%=-p %-function) -p samples -p ops --bins
+	@cargo build $(LOCKED) -p lambda -p ops --bins
 	@exec $(RUN_LAMBDA) $(if $(PORT),--port '$(PORT)') $(ARGS)
 
 # For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md
@@ -267,7 +267,7 @@ sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 t
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators $(BENCHES:%=--bin %)
-	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
+	@cargo build $(LOCKED) --profile lambda -p lambda $(FUNCTIONS:%=--bin %)
 	@PROFILE=local $(PROGRAM) --build $(LOCKED) >/dev/null
 	@$(LOADER) MILLRACE_CONSOLE_DIR=$$($(BUILD_CONSOLE)) && export MILLRACE_CONSOLE_DIR && \
 		exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
@@ -293,7 +293,7 @@ build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86
 	@rm -rf target/lambda
 	@duckdb=$$($(FETCH_DUCKDB) $(LAMBDA_DUCKDB)); \
 		PATH='$(TOOLS)/bin':"$$PATH" DUCKDB_LIB_DIR="$$duckdb" cargo lambda build $(LOCKED) --profile lambda --target $(LAMBDA_TARGET) --skip-target-check \
-			--output-format binary --lambda-dir target/lambda $(FUNCTIONS:%=-p %-function); \
+			--output-format binary --lambda-dir target/lambda -p lambda $(FUNCTIONS:%=--bin %); \
 		for function in $(DUCKDB_FUNCTIONS); do mkdir -p target/lambda/$$function/lib; cp "$$duckdb/libduckdb.so" target/lambda/$$function/lib/; done
 	@console=$$($(BUILD_CONSOLE)); cp -r "$$console" target/lambda/console/console
 	@for function in $(FUNCTIONS); do [ -f target/lambda/$$function/bootstrap ] || { echo "functions/$$function has no binary named '$$function'" >&2; exit 1; }; done

@@ -17,10 +17,6 @@ const OF_A_PAGE: [(&str, &str); 5] = [
     ("sec-fetch-dest", "empty"),
 ];
 
-/// Well-formed SigV4 of a key that anyone can guess. The queues do not check signatures.
-const FORGED: &str = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
-    SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000";
-
 struct Ports {
     service: Service,
     secret: String,
@@ -41,19 +37,14 @@ impl Ports {
 
     /// Returns a message about a run, as an attacker sends it.
     fn message(&self) -> tests::Request {
-        let url = format!("{}/tasks", self.queues);
-        let body = json!({ "QueueUrl": url, "MessageBody": "{}" }).to_string();
-        self.signed(&self.queues, "AmazonSQS.SendMessage", body)
+        let request = self
+            .service
+            .request(Method::POST, &format!("{}/tasks", self.queues));
+        request.json(&json!({ "body": "{}", "delay_ms": 0 }))
     }
 
-    fn signed(&self, endpoint: &str, target: &str, body: String) -> tests::Request {
-        self.service
-            .request(Method::POST, &format!("{endpoint}/"))
-            .header("content-type", "application/x-amz-json-1.0")
-            .header("authorization", FORGED)
-            .header("x-amz-date", "20260101T000000Z")
-            .header("x-amz-target", target)
-            .body(body)
+    fn authorization(&self) -> String {
+        format!("Bearer {}", self.secret)
     }
 }
 
@@ -63,15 +54,18 @@ async fn only_the_secret_of_the_directory_opens_them() {
     let flipped: String = ports.secret.chars().rev().collect();
     let (prefix, extended) = (&ports.secret[1..], format!("{}x", ports.secret));
     for wrong in ["", "local", "Bearer", prefix, &extended, &flipped] {
-        let answer = ports.message().header("x-amz-security-token", wrong).await;
+        let answer = ports
+            .message()
+            .header("authorization", &format!("Bearer {wrong}"))
+            .await;
         assert_eq!(answer.status, 403, "{wrong}: {}", answer.text());
     }
     assert_eq!(ports.message().await.status, 403);
     let answer = ports
         .message()
-        .header("x-amz-security-token", &ports.secret)
+        .header("authorization", &ports.authorization())
         .await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.status, 204, "{}", answer.text());
 }
 
 #[tokio::test]
@@ -86,7 +80,7 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
     let preflight = ports.service.request(Method::OPTIONS, &url);
     let preflight = preflight
         .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", "authorization,x-amz-target");
+        .header("access-control-request-headers", "authorization");
     let answer = of_a_page(preflight).await;
     assert_eq!(answer.status, 403);
     assert_eq!(answer.header("access-control-allow-origin"), "");
@@ -95,7 +89,7 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
         .request(Method::GET, &url)
         .header("host", "evil.example");
     assert_eq!(rebound.await.status, 403);
-    let answer = of_a_page(ports.message().header("x-amz-security-token", &ports.secret)).await;
+    let answer = of_a_page(ports.message().header("authorization", &ports.authorization())).await;
     assert_eq!(answer.status, 403);
     assert_eq!(answer.header("access-control-allow-origin"), "");
 }
@@ -123,8 +117,8 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
          \x20   request = urllib.request.Request(url, body.encode(), headers)\n\
          \x20   try: return urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(request).status\n\
          \x20   except urllib.error.HTTPError as error: return error.code\n\
-         base = {{'content-type': 'application/x-amz-json-1.0', 'authorization': '{FORGED}', 'x-amz-date': '20260101T000000Z'}}\n\
-         print(ask('{queues}/', base | {{'x-amz-target': 'AmazonSQS.SendMessage'}}, '{{\"QueueUrl\":\"{queues}/tasks\",\"MessageBody\":\"x\"}}'))\n\
+         headers = {{'content-type': 'application/json', 'authorization': 'Bearer guessed'}}\n\
+         print(ask('{queues}/tasks', headers, '{{\"body\":\"x\",\"delay_ms\":0}}'))\n\
          for path in ['keys/services', 'records.sqlite', 'records.sqlite-wal', 'queues.json']:\n\
          \x20   try: open('{data}/' + path, 'rb').read(1); print('read')\n\
          \x20   except PermissionError: print('kept')\n",
@@ -168,11 +162,10 @@ async fn a_page_in_a_real_browser_reaches_none_of_them() {
     let page = ports.service.folder().join("page.html");
     let script = format!(
         "<body><script>(async () => {{ const told = [];\n\
-         for (const [url, target] of [['{}/', 'AmazonSQS.SendMessage']]) {{\n\
-           for (const mode of ['cors', 'no-cors']) {{\n\
-             try {{ const a = await fetch(url, {{method: 'POST', mode, body: '{{}}', \
-                headers: mode == 'cors' ? {{'x-amz-target': target, 'authorization': `{FORGED}`, 'x-amz-date': 'x'}} : {{}}}});\n\
-               told.push(a.type == 'opaque' ? 'opaque' : 'read ' + a.status); }} catch (e) {{ told.push('refused'); }} }} }}\n\
+         for (const mode of ['cors', 'no-cors']) {{\n\
+           try {{ const a = await fetch('{}/tasks', {{method: 'POST', mode, body: '{{}}', \
+              headers: mode == 'cors' ? {{'authorization': 'Bearer guessed'}} : {{}}}});\n\
+             told.push(a.type == 'opaque' ? 'opaque' : 'read ' + a.status); }} catch (e) {{ told.push('refused'); }} }}\n\
          document.body.textContent = 'told: ' + told.join(', '); }})();</script></body>",
         ports.queues
     );

@@ -48,7 +48,7 @@ pub fn functions() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Returns the crate of a function: `AuditWriterFunction` is built from `functions/audit-writer`.
+/// Returns the crate of a function: `AuditWriterFunction` is the program `audit-writer` of `infra/lambda`.
 pub fn crate_of(function: &str) -> String {
     let mut name = String::new();
     for letter in function.strip_suffix("Function").unwrap_or(function).chars() {

@@ -92,7 +92,7 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     let router: Router = platform::http::edge(ingest_function::routes(ingest).into(), clock, edge);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
-    let service = platform::http::serve::normalized(router);
+    let service = platform::http::service::normalized(router);
     tokio::spawn(server::serve(
         listener,
         service,

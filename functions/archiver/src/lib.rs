@@ -9,7 +9,6 @@
 
 use std::collections::HashMap;
 
-use aws_lambda_events::event::sqs::SqsBatchResponse;
 use event_log::archive::{Archiver, PASS_BUDGET_MS, Signing};
 use parking_lot::Mutex;
 use platform::archive_hints::{ArchiveHint, ArchiveHints};
@@ -18,7 +17,7 @@ use platform::{Error, Result};
 
 /// Follows each message's hint, and sends another hint where a pass did not archive everything. The answer
 /// names the messages to deliver again.
-pub async fn handle(archiver: &Archiver, hints: &ArchiveHints, batch: Batch) -> SqsBatchResponse {
+pub async fn handle(archiver: &Archiver, hints: &ArchiveHints, batch: Batch) -> Vec<String> {
     let shares = &Shares::default();
     batch
         .without_repeats()

@@ -4,14 +4,13 @@
 //! again, is reported as failed: SQS delivers it again and finally moves it to the dead-letter queue, which
 //! raises an alarm.
 
-use aws_lambda_events::event::sqs::SqsBatchResponse;
 use platform::batch::Batch;
 use platform::records::audit::{AuditEvent, AuditTrail};
 use platform::{Error, Result};
 use tracing::info;
 
-/// Writes each message's record. The answer names the messages to deliver again.
-pub async fn handle(trail: &AuditTrail, batch: Batch) -> SqsBatchResponse {
+/// Writes each message's record. Returns the ids of the messages to deliver again.
+pub async fn handle(trail: &AuditTrail, batch: Batch) -> Vec<String> {
     batch.each(async |body| write(trail, &body).await).await
 }
 

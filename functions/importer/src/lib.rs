@@ -6,7 +6,6 @@
 //! and [`sweep`] sends another hint; after five attempts the import fails. A compaction that fails is
 //! delivered again and finally moved to the dead-letter queue, which raises an alarm.
 
-use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{Collected, DataStores, Hint, Retention};
 use platform::batch::Batch;
 use platform::queue::Queue;
@@ -14,8 +13,8 @@ use platform::{Error, Result};
 use rand::seq::SliceRandom as _;
 use tracing::{info, warn};
 
-/// Follows each message's hint. The answer names the messages to deliver again.
-pub async fn handle(stores: &DataStores, batch: Batch) -> SqsBatchResponse {
+/// Follows each message's hint. Returns the ids of the messages to deliver again.
+pub async fn handle(stores: &DataStores, batch: Batch) -> Vec<String> {
     batch.each(async |body| follow(stores, &body).await).await
 }
 

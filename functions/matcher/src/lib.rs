@@ -5,14 +5,12 @@
 //! reason. Matching an event twice starts nothing twice, because delivery and run have ids derived from the
 //! event and the subscription.
 
-mod function;
 mod listening;
 mod matching;
 mod message;
 
 use std::sync::Arc;
 
-use aws_lambda_events::event::sqs::SqsBatchResponse;
 use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use platform::archive_hints::ArchiveHints;
@@ -29,8 +27,6 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::error;
 use workflow::engine::Engine;
-
-pub use function::run;
 
 pub struct Matcher {
     pub engine: Engine,
@@ -49,8 +45,8 @@ pub struct Matcher {
     pub clock: Clock,
 }
 
-/// Matches the events of a batch. The answer names the messages to deliver again.
-pub async fn handle(matcher: &Matcher, batch: Batch) -> SqsBatchResponse {
+/// Matches the events of a batch. Returns the ids of the messages to deliver again.
+pub async fn handle(matcher: &Matcher, batch: Batch) -> Vec<String> {
     batch.each(async |body| one(matcher, &body).await).await
 }
 

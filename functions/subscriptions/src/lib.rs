@@ -33,7 +33,6 @@ use platform::records::deliveries::Deliveries;
 use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Sealer;
-use platform::telemetry::{self, Format};
 use workflow::Registry;
 
 #[derive(Clone)]
@@ -51,7 +50,7 @@ pub struct SubscriptionServices {
 }
 
 impl SubscriptionServices {
-    fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
             events: deployment.table("MILLRACE_EVENTS_TABLE")?,
             tokens: PageTokens::from_deployment(deployment)?,
@@ -79,15 +78,6 @@ impl FromRef<App> for Platform {
     fn from_ref(app: &App) -> Self {
         app.platform.clone()
     }
-}
-
-/// Runs the Lambda function with these workflow types until Lambda stops it.
-pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::from_deployment(deployment)?;
-    let subscriptions = SubscriptionServices::from_deployment(deployment, &registry)?;
-    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }
 
 /// Returns the routes relative to the API root.

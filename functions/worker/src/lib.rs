@@ -5,18 +5,13 @@
 //! delivered again and finally moved to the dead-letter queue, which raises an alarm. The sweeper replaces
 //! lost hints.
 
-mod function;
-
-use aws_lambda_events::event::sqs::SqsBatchResponse;
 use platform::batch::Batch;
 use platform::{Error, Result};
 use tracing::info;
 use workflow::engine::{Engine, Hint};
 
-pub use function::run;
-
-/// Follows the hints of a batch. The answer names the messages to deliver again.
-pub async fn handle(engine: &Engine, batch: Batch) -> SqsBatchResponse {
+/// Follows the hints of a batch. Returns the ids of the messages to deliver again.
+pub async fn handle(engine: &Engine, batch: Batch) -> Vec<String> {
     batch
         .without_repeats()
         .each(async |body| follow(engine, &body).await)

@@ -22,9 +22,7 @@ use platform::deployment::Deployment;
 use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
 use platform::records::runs::Runs;
-use platform::telemetry::{self, Format};
 use platform::{Clock, Platform};
-use runs::process::{Evaluator, Expressions};
 use workflow::Registry;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
@@ -38,7 +36,7 @@ pub struct Workflows {
 }
 
 impl Workflows {
-    fn from_deployment(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
         let wiring = Wiring::from_deployment(deployment)?;
         Ok(Self::new(
             wiring.engine(registry)?,
@@ -67,18 +65,6 @@ impl FromRef<App> for Platform {
     fn from_ref(app: &App) -> Self {
         app.platform.clone()
     }
-}
-
-/// Runs the Lambda function with these workflow types until Lambda stops it.
-pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
-    let platform = Platform::from_deployment(deployment)?;
-    // A query replays its run. A Lambda instance handles one request at a time.
-    let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
-    let registry = runs::process::with_expressions(registry, expressions);
-    let workflows = Workflows::from_deployment(deployment, registry)?;
-    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    platform::http::serve(routes(platform, workflows), clock, edge).await
 }
 
 /// Returns the routes relative to the API root.

@@ -110,11 +110,11 @@ fn start(archiver: Archiver, clock: &Clock, services: &Services) -> (Arc<LocalQu
         "archive",
         ARCHIVE,
         clock.clone(),
-        Arc::new(move |event| {
+        Arc::new(move |batch| {
             let (archiver, hints) = (archiver.clone(), behind.get().cloned());
             Box::pin(async move {
                 match hints {
-                    Some(hints) => archiver_function::handle(&archiver, &hints, event.into()).await,
+                    Some(hints) => archiver_function::handle(&archiver, &hints, batch).await,
                     None => Default::default(),
                 }
             })

@@ -74,11 +74,11 @@ impl LocalEvents {
             "events",
             EVENTS,
             clock.clone(),
-            Arc::new(move |event| {
+            Arc::new(move |batch| {
                 let matcher = Arc::clone(&behind);
                 Box::pin(async move {
                     match matcher.get() {
-                        Some(matcher) => matcher_function::handle(matcher, event.into()).await,
+                        Some(matcher) => matcher_function::handle(matcher, batch).await,
                         None => Default::default(),
                     }
                 })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{HeaderName, ORIGIN};
+use axum::http::header::{AUTHORIZATION, ORIGIN};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use platform::config::Secret;
@@ -17,10 +17,12 @@ use subtle::ConstantTimeEq as _;
 
 use crate::hosts::Hosts;
 
-/// Header in which the AWS SDK sends the session token of its credentials.
-const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
+/// Returns the header `Authorization` of a holder of the secret.
+pub fn authorization(secret: &Secret) -> String {
+    format!("Bearer {}", secret.expose())
+}
 
-/// Returns the routes for callers whose session token is the secret.
+/// Returns the routes for callers with the secret.
 pub fn for_holders_of(secret: Secret, routes: Router) -> Router {
     without_browsers(routes.layer(from_fn_with_state(Arc::new(secret), prove)))
 }
@@ -31,9 +33,9 @@ fn without_browsers(routes: Router) -> Router {
 }
 
 async fn prove(State(secret): State<Arc<Secret>>, request: Request, next: Next) -> Response {
-    let shown = request.headers().get(TOKEN);
+    let shown = request.headers().get(AUTHORIZATION);
     let shown = shown.map_or(&[][..], |value| value.as_bytes());
-    if bool::from(shown.ct_eq(secret.expose().as_bytes())) {
+    if bool::from(shown.ct_eq(authorization(&secret).as_bytes())) {
         return next.run(request).await;
     }
     refusal("This port is for programs that can read the data directory of the runner.")

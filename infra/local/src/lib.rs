@@ -6,6 +6,7 @@
 pub mod arguments;
 pub mod backup;
 pub mod bus;
+mod cloud;
 mod console;
 pub mod data_dir;
 pub mod event_log;

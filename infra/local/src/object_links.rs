@@ -115,7 +115,7 @@ mod tests {
     use embedded::files::Links;
     use platform::config::{CorsOrigins, EdgeConfig, Secret};
     use platform::http::edge;
-    use platform::http::serve::normalized;
+    use platform::http::service::normalized;
     use platform::objects::{ObjectStore, Objects};
     use platform::{Clock, UtcTime};
     use reqwest::Client;

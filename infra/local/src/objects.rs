@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use aws::Aws;
 use embedded::files::{FileObjects, Links};
 use platform::Clock;
 use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::{ObjectStore, Objects};
 
+use crate::cloud::Cloud;
 use crate::data_dir::DataDir;
 use crate::layers::{Bare, Layers};
 use crate::services::{broken, secret};
@@ -43,7 +43,7 @@ impl LocalObjects {
             }
             "s3" => {
                 let bucket = environment.required("MILLRACE_DATA_BUCKET")?;
-                Ok(Self::S3(Aws::from_environment().bucket(&bucket)))
+                Ok(Self::S3(Cloud::from_environment().bucket(&bucket)?))
             }
             other => Err(ConfigError::new(format!(
                 "The variable MILLRACE_OBJECTS is '{other}'. Set it to files or s3."

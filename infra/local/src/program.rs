@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::config::{ConfigError, Environment};
-use platform::http::serve::normalized;
+use platform::http::service::normalized;
 use platform::telemetry::{self, Format};
 use rustix::fs::FileType;
 use tokio::net::TcpListener;

@@ -1,7 +1,7 @@
 //! Emulates an SQS queue with a Lambda consumer, in this process.
 //!
-//! It passes real SQS events to the function's own handler, in batches; delivers reported failures again
-//! after a back-off; and sets aside messages that were received too often. Groups take turns, and no group
+//! It passes messages to the function's own handler, in batches; delivers reported failures again after a
+//! back-off; and sets aside messages that were received too often. Groups take turns, and no group
 //! exceeds its share of the handler, so one group does not delay another. Messages are lost with the process:
 //! a queue carries hints, never truth.
 
@@ -12,19 +12,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
-use platform::batch::back_off;
+use platform::batch::{Batch, back_off};
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tracing::error;
 
-/// Handler of a function for SQS events.
-pub type Handler =
-    Arc<dyn Fn(SqsEvent) -> Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>> + Send + Sync>;
+/// Handler of a function for batches. Returns the ids of the messages to deliver again.
+pub type Handler = Arc<dyn Fn(Batch) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
 
 /// Delivery settings of a queue; the same numbers as in `template.yaml`.
 #[derive(Clone, Copy, Debug)]
@@ -145,13 +143,10 @@ impl LocalQueue {
             let batch = self.next_batch().await;
             let (queue, handler) = (Arc::clone(&self), Arc::clone(&handler));
             tokio::spawn(async move {
-                let handled = AssertUnwindSafe(handler(event(&batch))).catch_unwind().await;
+                let handled = AssertUnwindSafe(handler(passed(&batch))).catch_unwind().await;
                 // Messages of a panicked handler are delivered again, as of a function that crashed.
                 queue.settle(batch, |id| match &handled {
-                    Ok(response) => {
-                        let mut failures = response.batch_item_failures.iter();
-                        failures.any(|failure| failure.item_identifier == id)
-                    }
+                    Ok(failed) => failed.iter().any(|failed| failed == id),
                     Err(_) => true,
                 });
                 drop(permit);
@@ -327,22 +322,12 @@ impl Queue for LocalQueue {
     }
 }
 
-fn event(batch: &[Message]) -> SqsEvent {
-    let mut event = SqsEvent::default();
-    event.records = batch
-        .iter()
-        .map(|message| {
-            let mut record = SqsMessage::default();
-            record.message_id = Some(message.id.clone());
-            record.body = Some(message.body.clone());
-            record.event_source = Some("aws:sqs".to_owned());
-            record
-                .attributes
-                .insert("ApproximateReceiveCount".to_owned(), message.receives.to_string());
-            record
-        })
-        .collect();
-    event
+fn passed(batch: &[Message]) -> Batch {
+    let messages = batch.iter().map(|message| platform::batch::Message {
+        id: message.id.clone(),
+        body: message.body.clone(),
+    });
+    Batch::new(messages.collect())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Serves SQS's send operation to other processes: the operator command sends its hints here through the AWS
-//! SDK, as to the cloud.
+//! Passes messages from another process to the queues of this one: the operator command sends its hints to a
+//! runner that has the data directory open.
 //!
 //! It offers only sending, because no other process reads the queues.
 
@@ -8,79 +8,104 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{Request, StatusCode, header};
 use axum::routing::post;
-use platform::Clock;
+use axum::{Json, Router};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use platform::config::Secret;
-use platform::ids;
-use platform::queue::{Delivery, MAX_DELAY, Queue as _};
-use serde::Deserialize;
-use serde_json::json;
+use platform::queue::{BoxFuture, Delivery, MAX_DELAY, Queue};
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use crate::guard;
 use crate::queue::LocalQueue;
 use crate::server::{self, Limits};
 
+/// Maximum time that the other process takes to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 type Queues = Arc<BTreeMap<&'static str, Arc<LocalQueue>>>;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct SendMessage {
-    queue_url: String,
-    message_body: String,
-    #[serde(default)]
-    delay_seconds: u64,
+#[derive(Serialize, Deserialize)]
+struct Message {
+    body: String,
+    delay_ms: u64,
 }
 
 /// Serves these queues by name to callers with the secret.
 pub fn serve(listener: TcpListener, queues: BTreeMap<&'static str, Arc<LocalQueue>>, secret: &Secret) {
     let router = Router::new()
-        .route("/", post(answer))
+        .route("/{queue}", post(take))
         .with_state(Arc::new(queues));
     let router = guard::for_holders_of(secret.clone(), router);
     tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
 }
 
-async fn answer(State(queues): State<Queues>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers
-        .get("x-amz-target")
-        .and_then(|target| target.to_str().ok());
-    if target != Some("AmazonSQS.SendMessage") {
-        return refusal("InvalidAction", "Only SendMessage is there.");
-    }
-    let Ok(message) = serde_json::from_slice::<SendMessage>(&body) else {
-        return refusal("InvalidParameterValue", "The message cannot be read.");
-    };
-    let name = message.queue_url.rsplit('/').next().unwrap_or_default();
-    let Some(queue) = queues.get(name) else {
-        return refusal("QueueDoesNotExist", "There is no such queue.");
+async fn take(
+    State(queues): State<Queues>,
+    Path(name): Path<String>,
+    Json(message): Json<Message>,
+) -> StatusCode {
+    let Some(queue) = queues.get(name.as_str()) else {
+        return StatusCode::NOT_FOUND;
     };
     let delivery = Delivery {
-        delay: Duration::from_secs(message.delay_seconds).min(MAX_DELAY),
+        delay: Duration::from_millis(message.delay_ms).min(MAX_DELAY),
         ..Delivery::default()
     };
-    match queue.send_as(&message.message_body, delivery).await {
-        Ok(()) => {
-            let id = ids::new_id(Clock::System.now());
-            json_response(StatusCode::OK, &json!({ "MessageId": id }))
-        }
-        Err(error) => refusal("InternalFailure", &error.to_string()),
+    match queue.send_as(&message.body, delivery).await {
+        Ok(()) => StatusCode::NO_CONTENT,
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-fn refusal(kind: &str, message: &str) -> Response {
-    json_response(
-        StatusCode::BAD_REQUEST,
-        &json!({ "__type": format!("com.amazonaws.sqs#{kind}"), "message": message }),
-    )
+/// A queue of the process that has the data directory open.
+pub(crate) struct RemoteQueue {
+    client: Client<HttpConnector, Body>,
+    url: String,
+    secret: Secret,
 }
 
-fn json_response(status: StatusCode, body: &serde_json::Value) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/x-amz-json-1.0")];
-    (status, headers, body.to_string()).into_response()
+impl RemoteQueue {
+    pub(crate) fn new(endpoint: &str, name: &str, secret: &Secret) -> Self {
+        Self {
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            url: format!("{endpoint}/{name}"),
+            secret: secret.clone(),
+        }
+    }
+
+    async fn post(&self, message: &Message) -> Result<()> {
+        let body = serde_json::to_vec(message).map_err(Error::internal)?;
+        let request = Request::post(&self.url)
+            .header(header::AUTHORIZATION, guard::authorization(&self.secret))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(Bytes::from(body)))
+            .map_err(Error::internal)?;
+        let away = |_| Error::unavailable("The runner that has the data directory open does not answer.");
+        let answered = timeout(PATIENCE, self.client.request(request));
+        let response = answered.await.map_err(|_| away(()))?.map_err(|_| away(()))?;
+        match response.status() {
+            StatusCode::NO_CONTENT => Ok(()),
+            status => Err(Error::internal(format!(
+                "the runner answered a message with {status}"
+            ))),
+        }
+    }
+}
+
+impl Queue for RemoteQueue {
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        let message = Message {
+            body: body.to_owned(),
+            delay_ms: u64::try_from(delivery.delay.as_millis()).unwrap_or(u64::MAX),
+        };
+        Box::pin(async move { self.post(&message).await })
+    }
 }

@@ -1,30 +1,25 @@
 //! Tests the emulated queue.
 
-use aws_lambda_events::event::sqs::BatchItemFailure;
+use platform::Error;
 
 use super::*;
 
-/// Returns a handler that fails a message until it was received `times` times, and the log of its messages.
-fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {
+/// Returns a handler that fails a message the first `times` times, and the log of its messages.
+fn failing(times: usize) -> (Handler, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let handler: Handler = Arc::new(move |event| {
+    let handler: Handler = Arc::new(move |batch| {
         let log = Arc::clone(&log);
         Box::pin(async move {
-            let mut response = SqsBatchResponse::default();
-            for record in event.records {
-                log.lock().push(record.body.clone().unwrap());
-                if record.attributes["ApproximateReceiveCount"]
-                    .parse::<u32>()
-                    .unwrap()
-                    <= times
-                {
-                    let mut failure = BatchItemFailure::default();
-                    failure.item_identifier = record.message_id.unwrap();
-                    response.batch_item_failures.push(failure);
+            let handle = async |body: String| {
+                let mut log = log.lock();
+                log.push(body.clone());
+                match log.iter().filter(|seen| **seen == body).count() <= times {
+                    true => Err(Error::unavailable("not now")),
+                    false => Ok(()),
                 }
-            }
-            response
+            };
+            batch.each(handle).await
         })
     });
     (handler, seen)
@@ -81,7 +76,7 @@ async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
             };
             tokio::time::sleep(Duration::from_secs(now)).await;
             counted.lock().0 -= 1;
-            SqsBatchResponse::default()
+            Vec::new()
         })
     });
     let settings = Settings {
@@ -101,15 +96,17 @@ async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
 async fn a_group_does_not_hold_up_another() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&order);
-    let handler: Handler = Arc::new(move |event| {
+    let handler: Handler = Arc::new(move |batch| {
         let log = Arc::clone(&log);
         Box::pin(async move {
-            let body = event.records[0].body.clone().unwrap();
-            if body.starts_with("slow") {
-                tokio::time::sleep(Duration::from_secs(10)).await;
-            }
-            log.lock().push(body);
-            SqsBatchResponse::default()
+            let handle = async |body: String| {
+                if body.starts_with("slow") {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                }
+                log.lock().push(body);
+                Ok(())
+            };
+            batch.each(handle).await
         })
     });
     let settings = Settings {
@@ -151,7 +148,7 @@ async fn an_account_has_half_however_many_groups_it_has() {
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
             counted.lock().0 -= 1;
-            SqsBatchResponse::default()
+            Vec::new()
         })
     });
     let settings = Settings {
@@ -195,7 +192,7 @@ async fn groups_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_always_fails_is_set_aside() {
-    let (handler, seen) = failing(u32::MAX);
+    let (handler, seen) = failing(usize::MAX);
     let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
     queue.send("bad").await.unwrap();
     queue.drain().await;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aide::axum::ApiRouter;
-use aws::Aws;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -25,11 +24,10 @@ use platform::auth::service::ServiceTokens;
 use platform::config::{
     AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment, Retention as Records,
 };
-use platform::deployment::Backend as _;
 use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
-use platform::http::serve::API_ROOT;
+use platform::http::service::API_ROOT;
 use platform::outbound::{Outbound, OwnServers};
 use platform::queue::Queue;
 use platform::records::api_keys::ApiKeys;
@@ -40,6 +38,7 @@ use runs::process::{Evaluator, Expressions};
 use sandbox::Sandbox;
 use tracing::warn;
 
+use crate::cloud::Cloud;
 use crate::data_dir::DataDir;
 use crate::event_log::LocalEventLog;
 use crate::events::LocalEvents;
@@ -176,7 +175,7 @@ impl Service {
         });
         // Models, named secrets and the buckets of imports come from the environment, because they have no
         // local emulation.
-        let aws = Aws::from_environment();
+        let cloud = Cloud::from_environment();
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();
         let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
@@ -185,7 +184,7 @@ impl Service {
         let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));
         let registry = runs::with_activities(
             registry,
-            &worker_services(&aws, environment, &platform, &events, evaluator)?,
+            &worker_services(&cloud, environment, &platform, &events, evaluator)?,
         );
         let runs = LocalRuns::new(
             data,
@@ -196,7 +195,8 @@ impl Service {
             Records::from_environment(environment)?,
         )?;
         events.deliver_with(&runs.workflows.engine);
-        let sources = Sources::from_environment(environment, &aws.secrets(), aws.remote_objects(), outbound)?;
+        let sources =
+            Sources::from_environment(environment, &cloud.secrets(), cloud.remote_objects(), outbound)?;
         let objects = match port {
             Some(port) => {
                 let origin = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -227,9 +227,9 @@ impl Service {
             "imports",
             IMPORTS,
             platform.clock.clone(),
-            Arc::new(move |event| {
+            Arc::new(move |batch| {
                 let stores = handler.clone();
-                Box::pin(async move { importer_function::handle(&stores, event.into()).await })
+                Box::pin(async move { importer_function::handle(&stores, batch).await })
             }),
         );
         let imports = services.layers().queue(imports);
@@ -282,14 +282,14 @@ impl Service {
 
 /// Returns the services of activities.
 fn worker_services(
-    aws: &Aws,
+    cloud: &Cloud,
     environment: &Environment,
     platform: &Platform,
     events: &LocalEvents,
     evaluator: Evaluator,
 ) -> Result<runs::Services, ConfigError> {
-    let config = ModelConfig::from_environment(environment, &aws.secrets())?;
-    let model = config.connect(&aws.bedrock(), &AwsEnvironment::read(), platform.clock.clone());
+    let config = ModelConfig::from_environment(environment, &cloud.secrets())?;
+    let model = cloud.model(&config, platform.clock.clone())?;
     Ok(runs::Services::new(
         events.webhooks.clone(),
         platform.records.clone(),
@@ -313,9 +313,9 @@ fn platform(
         "audit-retry",
         AUDIT_RETRY,
         clock.clone(),
-        Arc::new(move |event| {
+        Arc::new(move |batch| {
             let trail = writer.clone();
-            Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
+            Box::pin(async move { audit_writer_function::handle(&trail, batch).await })
         }),
     );
     let retry = services.layers().queue(retry);

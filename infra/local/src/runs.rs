@@ -66,11 +66,11 @@ impl LocalRuns {
             "tasks",
             TASKS,
             clock.clone(),
-            Arc::new(move |event| {
+            Arc::new(move |batch| {
                 let engine = worker.get().cloned();
                 Box::pin(async move {
                     match engine {
-                        Some(engine) => worker_function::handle(&engine, event.into()).await,
+                        Some(engine) => worker_function::handle(&engine, batch).await,
                         None => Default::default(),
                     }
                 })

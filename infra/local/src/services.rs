@@ -4,11 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{Aws, Keys, SqsQueue, sdk_config_for};
 use base64::Engine as _;
 use embedded::sqlite::SqliteRecords;
 use platform::config::{ConfigError, Environment, Secret};
-use platform::deployment::Backend as _;
 use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::records::Table;
@@ -19,9 +17,11 @@ use rand::Rng as _;
 use tokio::net::TcpListener;
 use tracing::warn;
 
+use crate::cloud::Cloud;
 use crate::data_dir::{DataDir, read_or_make};
 use crate::layers::{Bare, Layers};
 use crate::objects::LocalObjects;
+use crate::queue_server::RemoteQueue;
 
 pub const RECORDS_TABLE: &str = "millrace-records";
 pub const AUDIT_TABLE: &str = "millrace-audit";
@@ -75,7 +75,7 @@ impl Services {
                 let embedded = open_records(data)?;
                 (embedded.clone(), Some(embedded))
             }
-            "dynamodb" => (Aws::from_environment().records(), None),
+            "dynamodb" => (Cloud::from_environment().records()?, None),
             other => {
                 return Err(ConfigError::new(format!(
                     "The variable MILLRACE_RECORDS is '{other}'. Set it to sqlite or dynamodb, or leave it out."
@@ -155,8 +155,7 @@ impl Services {
     /// Returns a queue of the process that has the directory open; None where that process has no queues.
     pub fn queue(&self, name: &str) -> Option<Arc<dyn Queue>> {
         let endpoint = self.queues.as_ref()?;
-        let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
-        Some(Arc::new(SqsQueue::connect(&sdk, format!("{endpoint}/{name}"))))
+        Some(Arc::new(RemoteQueue::new(endpoint, name, &self.secret)))
     }
 }
 

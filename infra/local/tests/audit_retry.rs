@@ -41,9 +41,9 @@ fn a_record() -> AuditEvent {
 
 fn consumer(trail: &AuditTrail) -> Handler {
     let trail = trail.clone();
-    Arc::new(move |event| {
+    Arc::new(move |batch| {
         let trail = trail.clone();
-        Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
+        Box::pin(async move { audit_writer_function::handle(&trail, batch).await })
     })
 }
 

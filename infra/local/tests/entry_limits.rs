@@ -10,7 +10,7 @@ use local::issuer::{Issuer, Subject};
 use local::runner::Service;
 use local::services::{RECORDS_TABLE, Services};
 use platform::config::Environment;
-use platform::http::serve::service;
+use platform::http::service::service;
 use platform::records::channels::{ChannelRecord, Channels};
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::records::{Changes, Condition, Key, MAX_ENTRIES, Query, Table, Written};

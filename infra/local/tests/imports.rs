@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws::Aws;
-use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use bytes::Bytes;
 use lake::FileFormat;
 use lake::schema::TableDefinition;
@@ -17,6 +16,7 @@ use lake::store::{
 };
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
+use platform::batch::{Batch, Message};
 use platform::config::{AwsEnvironment, Environment, Secret};
 use platform::deployment::Backend as _;
 use platform::objects::{Objects, artifact_key};
@@ -348,28 +348,17 @@ async fn messages_that_cannot_be_carried_out_are_named_and_do_not_hold_up_the_ot
         import_id: "gone".to_owned(),
         ..hint.clone()
     };
-    let mut event = SqsEvent::default();
     let bodies = [
         "not a hint".to_owned(),
         serde_json::to_string(&Hint::Import(gone)).unwrap(),
         serde_json::to_string(&Hint::Import(hint)).unwrap(),
     ];
-    event.records = bodies
-        .into_iter()
-        .zip(["a", "b", "c"])
-        .map(|(body, id)| {
-            let mut message = SqsMessage::default();
-            message.message_id = Some(id.to_owned());
-            message.body = Some(body);
-            message
-        })
-        .collect();
-    let answer = importer_function::handle(&world.importer("one"), event.into()).await;
-    let failed: Vec<_> = answer
-        .batch_item_failures
-        .iter()
-        .map(|failure| failure.item_identifier.as_str())
-        .collect();
+    let messages = bodies.into_iter().zip(["a", "b", "c"]);
+    let messages = messages.map(|(body, id)| Message {
+        id: id.to_owned(),
+        body,
+    });
+    let failed = importer_function::handle(&world.importer("one"), Batch::new(messages.collect())).await;
     assert_eq!(failed, ["a"]);
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Completed);
 }

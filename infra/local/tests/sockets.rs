@@ -11,7 +11,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::post;
 use local::gateway::read_to_end;
 use local::server::{Limits, serve};
-use platform::http::serve::normalized;
+use platform::http::service::normalized;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -9,7 +9,7 @@ use local::issuer::{Issuer, Subject};
 use local::runner::Service;
 use local::services::Services;
 use platform::config::Environment;
-use platform::http::serve::service;
+use platform::http::service::service;
 use platform::{Clock, Tenant};
 use serde_json::json;
 use stream_function::Stream;

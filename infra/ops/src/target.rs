@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aws::Aws;
 use clap::Args;
 use local::arguments::DEFAULT_DATA_DIR;
 use local::bus::LocalBus;
@@ -14,7 +13,7 @@ use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Environment, Retention};
-use platform::deployment::Backend as _;
+use platform::deployment::Backend;
 use platform::http::audit;
 use platform::objects::Objects;
 use platform::queue::Queue;
@@ -82,7 +81,7 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let key = environment.required("MILLRACE_DIGEST_KEY").map_err(refused)?;
-            return Ok(Aws::of_operator().await.signing_key(key));
+            return Ok(deployed().await?.signing_key(key));
         }
         self.require_data_dir()?;
         let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;
@@ -136,17 +135,17 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let name = |variable| environment.required(variable).map_err(refused);
-            let aws = Aws::of_operator().await;
+            let aws = deployed().await?;
             return Ok(Target {
                 clock,
                 tenant,
-                records: aws.table(&name("MILLRACE_RECORDS_TABLE")?),
-                audit_table: aws.table(&name("MILLRACE_AUDIT_TABLE")?),
-                runs: aws.table(&name("MILLRACE_RUNS_TABLE")?),
-                events: aws.table(&name("MILLRACE_EVENTS_TABLE")?),
+                records: Table::new(aws.records(), &name("MILLRACE_RECORDS_TABLE")?),
+                audit_table: Table::new(aws.records(), &name("MILLRACE_AUDIT_TABLE")?),
+                runs: Table::new(aws.records(), &name("MILLRACE_RUNS_TABLE")?),
+                events: Table::new(aws.records(), &name("MILLRACE_EVENTS_TABLE")?),
                 bus: aws.bus(&name("MILLRACE_EVENT_BUS")?),
                 tasks: Some(aws.queue(name("MILLRACE_TASK_QUEUE")?)),
-                objects: aws.bucket(&name("MILLRACE_DATA_BUCKET")?),
+                objects: Objects::new(aws.objects(), &name("MILLRACE_DATA_BUCKET")?),
                 retention: Retention::from_environment(&environment).map_err(refused)?,
                 data_dir: None,
             });
@@ -174,6 +173,20 @@ impl TargetArguments {
     }
 }
 
+/// Returns the services of a deployed stage, with the operator's credentials.
+#[cfg(feature = "aws")]
+async fn deployed() -> Result<impl Backend> {
+    Ok(aws::Aws::of_operator().await)
+}
+
+#[cfg(not(feature = "aws"))]
+async fn deployed() -> Result<Arc<dyn Backend>> {
+    let reason = platform::config::WITHOUT_AWS;
+    Err(Error::invalid(format!(
+        "A deployed stage is in AWS, and {reason}."
+    )))
+}
+
 impl Target {
     /// Returns the sealer of signing secrets.
     pub async fn sealer(&self) -> Result<Arc<dyn Sealer>> {
@@ -182,7 +195,7 @@ impl Target {
         }
         let environment = Environment::read().map_err(refused)?;
         let key = environment.required("MILLRACE_SEALING_KEY").map_err(refused)?;
-        Ok(Aws::of_operator().await.sealer(key))
+        Ok(deployed().await?.sealer(key))
     }
 
     /// True for a data directory of the local runner.

@@ -50,12 +50,6 @@ impl Keys {
     pub fn signing(secret: &Secret) -> Self {
         Self(Credentials::new("local", secret.expose(), None, None, "millrace"))
     }
-
-    /// For an emulator that expects the secret itself, in the session token header.
-    pub fn shown(secret: &Secret) -> Self {
-        let token = Some(secret.expose().to_owned());
-        Self(Credentials::new("local", "local", token, None, "millrace"))
-    }
 }
 
 /// Returns a configuration for an emulator of the services at `endpoint`.

@@ -26,6 +26,7 @@ use platform::sealing::Sealer;
 use platform::secrets::SecretStore;
 use platform::signing::SigningKey;
 use platform::sources::RemoteObjects;
+use sqs::SqsQueue;
 
 pub use bedrock::Bedrock;
 pub use config::{Keys, SdkConfig, sdk_config_for};
@@ -34,7 +35,6 @@ pub use eventbridge::EventBridgeBus;
 pub use kms::{KmsSealer, KmsSigningKey};
 pub use s3::{S3Files, S3Objects};
 pub use secrets::SecretsManager;
-pub use sqs::SqsQueue;
 
 #[derive(Clone)]
 pub struct Aws {

@@ -76,7 +76,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
-        SecretsManager::new(&sdk_config_for(&endpoint, Keys::shown(&Secret::new("s"))))
+        SecretsManager::new(&sdk_config_for(&endpoint, Keys::signing(&Secret::new("s"))))
     }
 
     fn not_found() -> (StatusCode, String) {

@@ -96,9 +96,14 @@ impl ModelConfig {
         }
     }
 
-    /// Builds the model with the default limits; `bedrock` builds the provider of that name. Does not connect
-    /// yet.
-    pub fn connect(&self, bedrock: &Connect<'_>, machine: &AwsEnvironment, clock: Clock) -> Arc<dyn Model> {
+    /// Builds the model with the default limits; `bedrock` builds the provider of that name, and is missing in
+    /// a program that is built without AWS. Does not connect yet.
+    pub fn connect(
+        &self,
+        bedrock: Option<&Connect<'_>>,
+        machine: &AwsEnvironment,
+        clock: Clock,
+    ) -> Result<Arc<dyn Model>, ConfigError> {
         self.connect_within(Limits::default(), bedrock, machine, clock)
     }
 
@@ -106,13 +111,16 @@ impl ModelConfig {
     pub fn connect_within(
         &self,
         limits: Limits,
-        bedrock: &Connect<'_>,
+        bedrock: Option<&Connect<'_>>,
         machine: &AwsEnvironment,
         clock: Clock,
-    ) -> Arc<dyn Model> {
-        match self {
+    ) -> Result<Arc<dyn Model>, ConfigError> {
+        Ok(match self {
             Self::None => Arc::new(NotConfigured),
-            Self::Bedrock { model } => over(bedrock(limits, clock), model, limits),
+            Self::Bedrock { model } => {
+                let bedrock = bedrock.ok_or_else(|| ConfigError::without_aws(PROVIDER, "bedrock"))?;
+                over(bedrock(limits, clock), model, limits)
+            }
             Self::OpenAi { model, base_url, key } => {
                 // A Lambda function is frozen between two invocations, and its connections may be closed
                 // meanwhile.
@@ -120,7 +128,7 @@ impl ModelConfig {
                 let provider = OpenAi::new(base_url, key.clone(), limits, clock, keeps_connections);
                 over(Box::new(provider), model, limits)
             }
-        }
+        })
     }
 }
 

@@ -34,7 +34,15 @@ impl ConfigError {
             .map_or("", |(_, what)| *what);
         Self(format!("The variable {name} is missing. Set it to the {what}."))
     }
+
+    /// Error for a value that needs AWS, in a program that is compiled without it.
+    pub fn without_aws(name: &str, value: &str) -> Self {
+        Self(format!("The variable {name} is '{value}', and {WITHOUT_AWS}."))
+    }
 }
+
+/// Reason of programs that are compiled without AWS.
+pub const WITHOUT_AWS: &str = "this program is built without AWS; start it with `make run AWS=yes`";
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

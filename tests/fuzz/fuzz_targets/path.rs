@@ -10,7 +10,7 @@ use events::path;
 use libfuzzer_sys::fuzz_target;
 use platform::Clock;
 use platform::config::{CorsOrigins, EdgeConfig};
-use platform::http::serve::normalized;
+use platform::http::service::normalized;
 use platform::http::{Path, edge};
 use serde::Deserialize;
 use serde_json::json;

@@ -41,7 +41,9 @@ type Calls = Arc<Mutex<Vec<Call>>>;
 #[derive(Clone)]
 struct Behind {
     emulators: String,
+    /// Queues of a runner, which take messages in a form of their own.
     queues: String,
+    queue_secret: String,
     client: Client,
     calls: Calls,
 }
@@ -55,6 +57,7 @@ impl Aws {
         let behind = Behind {
             emulators: emulators.endpoint.clone(),
             queues: queues["endpoint"].as_str().expect("an endpoint").to_owned(),
+            queue_secret: read("keys/services"),
             client: Client::builder().no_proxy().build().expect("a client"),
             calls: Arc::clone(&calls),
         };
@@ -71,12 +74,7 @@ impl Aws {
             address,
             calls,
             connections,
-            // The queues expect their secret in plain text.
-            keys: emulators
-                .keys()
-                .into_iter()
-                .chain([("AWS_SESSION_TOKEN", read("keys/services"))])
-                .collect(),
+            keys: emulators.keys().into_iter().collect(),
         }
     }
 
@@ -143,8 +141,8 @@ async fn answer(
     let answer = match service {
         "AWSEvents" => took_events(&body),
         "TrentService" => sealed(operation, &body),
-        "AmazonSQS" => forward(&behind, &behind.queues, method, &uri, headers, body).await,
-        _ => forward(&behind, &behind.emulators, method, &uri, headers, body).await,
+        "AmazonSQS" => queued(&behind, &body).await,
+        _ => forward(&behind, method, &uri, headers, body).await,
     };
     if let Some(call) = locked(&behind.calls).get_mut(number) {
         call.answered = Some(Instant::now());
@@ -184,9 +182,27 @@ fn amz_json(body: &Value) -> Response {
         .into_response()
 }
 
+/// Sends a message to the queue of the runner that its URL ends in.
+async fn queued(behind: &Behind, body: &[u8]) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let queue = request["QueueUrl"].as_str().unwrap_or_default();
+    let queue = queue.rsplit('/').next().unwrap_or_default();
+    let delay_ms = request["DelaySeconds"].as_u64().unwrap_or_default() * 1_000;
+    let sent = behind
+        .client
+        .post(format!("{}/{queue}", behind.queues))
+        .bearer_auth(&behind.queue_secret)
+        .json(&json!({ "body": request["MessageBody"], "delay_ms": delay_ms }))
+        .send()
+        .await;
+    match sent.is_ok_and(|answer| answer.status().is_success()) {
+        true => amz_json(&json!({ "MessageId": "1" })),
+        false => StatusCode::BAD_GATEWAY.into_response(),
+    }
+}
+
 async fn forward(
     behind: &Behind,
-    to: &str,
     method: Method,
     uri: &Uri,
     mut headers: HeaderMap,
@@ -194,7 +210,11 @@ async fn forward(
 ) -> Response {
     headers.remove(header::TRANSFER_ENCODING);
     headers.remove(header::CONNECTION);
-    let url = format!("{to}{}", uri.path_and_query().map_or("/", |path| path.as_str()));
+    let emulators = &behind.emulators;
+    let url = format!(
+        "{emulators}{}",
+        uri.path_and_query().map_or("/", |path| path.as_str())
+    );
     let is_head = method == Method::HEAD;
     let sent = behind
         .client

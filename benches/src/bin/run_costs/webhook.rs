@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use aws::Aws;
-use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::Router;
 use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject, raw};
@@ -19,6 +18,7 @@ use local::services::{AUDIT_TABLE, EVENTS_TABLE, RECORDS_TABLE};
 use matcher_function::Matcher;
 use models::{Model, NotConfigured};
 use platform::archive_hints::ArchiveHints;
+use platform::batch::{Batch, Message};
 use platform::bus::Bus as _;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
@@ -123,15 +123,12 @@ pub async fn costs(
             .publish(&told)
             .await?;
         let body = counter.taken().messages.pop().ok_or("nothing is in the queue")?;
-        let mut message = SqsMessage::default();
-        message.body = Some(body);
-        let mut batch = SqsEvent::default();
-        batch.records = vec![message];
-        if !matcher_function::handle(&matcher, batch.into())
-            .await
-            .batch_item_failures
-            .is_empty()
-        {
+        let message = Message {
+            id: String::new(),
+            body,
+        };
+        let failed = matcher_function::handle(&matcher, Batch::new(vec![message])).await;
+        if !failed.is_empty() {
             return Err("the event was not matched".into());
         }
         // One message about the event, and the hints at the run.

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -23,6 +22,7 @@ use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUN
 use matcher_function::Matcher;
 use models::{Model, NotConfigured};
 use platform::archive_hints::ArchiveHints;
+use platform::batch::{Batch, Message};
 use platform::bus::Bus;
 use platform::config::{AwsEnvironment, Retention};
 use platform::http::audit::AuditLog;
@@ -442,22 +442,13 @@ impl World {
 
     /// Matches the queued events. Returns the number of messages to deliver again.
     pub async fn match_told(&self) -> usize {
-        let mut event = SqsEvent::default();
-        event.records = self
-            .told
-            .take()
-            .into_iter()
-            .enumerate()
-            .map(|(place, body)| {
-                let mut message = SqsMessage::default();
-                message.message_id = Some(place.to_string());
-                message.body = Some(body);
-                message
-            })
-            .collect();
-        matcher_function::handle(&self.matcher, event.into())
+        let messages = self.told.take().into_iter().enumerate();
+        let messages = messages.map(|(place, body)| Message {
+            id: place.to_string(),
+            body,
+        });
+        matcher_function::handle(&self.matcher, Batch::new(messages.collect()))
             .await
-            .batch_item_failures
             .len()
     }
 

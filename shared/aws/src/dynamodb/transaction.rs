@@ -176,7 +176,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
-        let sdk = sdk_config_for(&endpoint, Keys::shown(&Secret::new("secret")));
+        let sdk = sdk_config_for(&endpoint, Keys::signing(&Secret::new("secret")));
         (Table::new(Arc::new(DynamoDb::new(&sdk)), "table"), calls)
     }
 

@@ -199,8 +199,9 @@ async fn a_key_that_was_rotated_is_fetched_again() {
             clock.clone(),
         )),
     };
-    let no_bedrock = |_, _| panic!("it is asked in OpenAI's form");
-    let model = config.connect(&no_bedrock, &AwsEnvironment::default(), clock.clone());
+    let model = config
+        .connect(None, &AwsEnvironment::default(), clock.clone())
+        .unwrap();
     let refused = Reply::failing(401, "invalid_api_key", "no");
     stand_in.then(refused.clone());
     // A recently fetched secret is not fetched again.

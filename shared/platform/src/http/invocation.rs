@@ -1,4 +1,4 @@
-//! Reads what Lambda and API Gateway report about a request: its deadline, its ids, and its base path.
+//! Adopts what Lambda and API Gateway report about a request: its deadline, its ids, and its base path.
 //!
 //! The base path before the API root is a stage or a path mapping of a custom domain, and one deployment has
 //! both. So it is taken from each request and not from a setting.
@@ -6,12 +6,10 @@
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
-use lambda_http::RequestExt as _;
-use lambda_http::request::RequestContext;
+use tokio::time::Instant;
 
 use super::deadline::Deadline;
-use super::serve::API_ROOT;
-use crate::clock::Clock;
+use super::service::API_ROOT;
 
 /// Path before the API root in the request's URL; a request extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,19 +24,22 @@ pub(super) struct AwsIds {
     pub(super) trace_id: Option<String>,
 }
 
-/// Adopts what Lambda reports about a request. A request of the local runner passes unchanged.
-pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
-    let Some(context) = request.lambda_context_ref() else {
-        return request;
-    };
-    let trace_id = context.xray_trace_id.as_deref().and_then(trace_root);
-    let function_ends = clock.instant_of(context.deadline);
-    let (gateway_request_id, requested) = match request.request_context_ref() {
-        Some(RequestContext::ApiGatewayV1(gateway)) => (gateway.request_id.clone(), gateway.path.clone()),
-        Some(RequestContext::ApiGatewayV2(url)) => (url.request_id.clone(), None),
-        _ => (None, None),
-    };
-    let base_path = requested.as_deref().and_then(before_root).map(str::to_owned);
+/// What the host of a function reports about a request.
+#[derive(Debug)]
+pub struct Invocation<'a> {
+    /// Time at which the host ends the function.
+    pub function_ends: Instant,
+    /// X-Ray's header of the trace.
+    pub trace: Option<&'a str>,
+    /// `requestId` in the access log of API Gateway.
+    pub gateway_request_id: Option<String>,
+    /// Path of the URL that the caller requested, with the base path.
+    pub requested_path: Option<&'a str>,
+}
+
+/// Gives a request what its host reports about it.
+pub fn adopt(request: &mut Request, invocation: Invocation<'_>) {
+    let base_path = invocation.requested_path.and_then(before_root).map(str::to_owned);
     let below = base_path
         .as_deref()
         .and_then(|base_path| without(request.uri(), base_path));
@@ -46,15 +47,14 @@ pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
         *request.uri_mut() = below;
     }
     let extensions = request.extensions_mut();
-    extensions.insert(Deadline::at(function_ends));
+    extensions.insert(Deadline::at(invocation.function_ends));
     extensions.insert(AwsIds {
-        gateway_request_id,
-        trace_id,
+        gateway_request_id: invocation.gateway_request_id,
+        trace_id: invocation.trace.and_then(trace_root),
     });
     if let Some(base_path) = base_path {
         extensions.insert(BasePath(base_path));
     }
-    request
 }
 
 /// Parses `Root=1-6…;Parent=…;Sampled=1`.

@@ -41,7 +41,7 @@ impl<T> Reply<T> {
     pub fn created(id: &str, path: &str, body: T) -> Self {
         Self {
             status: StatusCode::CREATED,
-            location: Some(format!("{}{path}", super::serve::API_ROOT)),
+            location: Some(format!("{}{path}", super::service::API_ROOT)),
             etag: None,
             next_page_token: None,
             created: Some(CreatedResource(id.to_owned())),
@@ -53,7 +53,7 @@ impl<T> Reply<T> {
     pub fn accepted(path: &str, body: T) -> Self {
         Self {
             status: StatusCode::ACCEPTED,
-            location: Some(format!("{}{path}", super::serve::API_ROOT)),
+            location: Some(format!("{}{path}", super::service::API_ROOT)),
             ..Self::ok(body)
         }
     }

@@ -15,7 +15,7 @@ pub use headers::{answer_header, conditional_write, created, pages, request_head
 pub use problems::problem;
 use serde_json::{Map, Value, json};
 
-use super::serve::API_ROOT;
+use super::service::API_ROOT;
 use crate::auth::permission::Role;
 
 pub(super) const TOKEN: &str = "accessToken";

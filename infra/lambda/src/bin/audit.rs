@@ -4,18 +4,16 @@ use event_log::{LogStore, LogStoreConfig};
 use platform::Platform;
 use platform::config::AwsEnvironment;
 use platform::records::logs::Logs;
-use platform::telemetry::{self, Format};
 
-fn main() -> Result<(), lambda_http::Error> {
+fn main() -> Result<(), lambda::Error> {
     lake::run_if_child();
     serve()
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn serve() -> Result<(), lambda_http::Error> {
-    let deployment = aws::deployment()?;
+async fn serve() -> Result<(), lambda::Error> {
+    let deployment = lambda::deployment()?;
     let environment = deployment.environment();
-    telemetry::init(environment, Format::Json, "info")?;
     let platform = Platform::from_deployment(&deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
@@ -24,6 +22,5 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let config = config.fitting(environment, &AwsEnvironment::read())?;
     let log = LogStore::new(Logs::new(events, audit), objects, &config)?;
     log.engine().warm()?;
-    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    platform::http::serve(audit_function::routes(platform, log), clock, edge).await
+    lambda::http::serve(&platform, audit_function::routes(platform.clone(), log)).await
 }

@@ -6,18 +6,16 @@ use platform::config::AwsEnvironment;
 use platform::outbound::Outbound;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
-use platform::telemetry::{self, Format};
 
-fn main() -> Result<(), lambda_http::Error> {
+fn main() -> Result<(), lambda::Error> {
     lake::run_if_child();
     serve()
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn serve() -> Result<(), lambda_http::Error> {
-    let deployment = aws::deployment()?;
+async fn serve() -> Result<(), lambda::Error> {
+    let deployment = lambda::deployment()?;
     let environment = deployment.environment();
-    telemetry::init(environment, Format::Json, "info")?;
     let machine = AwsEnvironment::read();
     let platform = Platform::from_deployment(&deployment)?;
     let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
@@ -30,6 +28,5 @@ async fn serve() -> Result<(), lambda_http::Error> {
     };
     let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;
     stores.warm()?;
-    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    platform::http::serve(datastores_function::routes(platform, stores), clock, edge).await
+    lambda::http::serve(&platform, datastores_function::routes(platform.clone(), stores)).await
 }

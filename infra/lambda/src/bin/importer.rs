@@ -3,15 +3,14 @@
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
+use lambda::queue::consume;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
-use platform::batch::consume;
 use platform::config::AwsEnvironment;
 use platform::metrics;
 use platform::outbound::Outbound;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
-use platform::telemetry::{self, Format};
 use serde_json::Value;
 
 fn main() -> Result<(), Error> {
@@ -21,9 +20,8 @@ fn main() -> Result<(), Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), Error> {
-    let deployment = aws::deployment()?;
+    let deployment = lambda::deployment()?;
     let environment = deployment.environment();
-    telemetry::init(environment, Format::Json, "info")?;
     let machine = AwsEnvironment::read();
     let queue = deployment.queue("MILLRACE_IMPORT_QUEUE")?;
     let inbox = deployment.inbox("MILLRACE_IMPORT_QUEUE")?;
@@ -51,7 +49,7 @@ async fn serve() -> Result<(), Error> {
             return Ok(SqsBatchResponse::default());
         }
         let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);
-        let handle = |batch| importer_function::handle(&stores, batch);
+        let handle = async |batch| importer_function::handle(&stores, batch).await;
         Ok::<_, Error>(consume(event, &*inbox, &Clock::System, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await

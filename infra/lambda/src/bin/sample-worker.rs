@@ -2,16 +2,16 @@
 
 use aws::Aws;
 
-fn main() -> Result<(), lambda_runtime::Error> {
+fn main() -> Result<(), lambda::Error> {
     runs::process::run_if_child();
     serve()
 }
 
 #[tokio::main]
-async fn serve() -> Result<(), lambda_runtime::Error> {
+async fn serve() -> Result<(), lambda::Error> {
     let aws = Aws::from_environment();
-    let deployment = aws.deployment()?;
-    worker_function::run(
+    let deployment = lambda::start(&aws)?;
+    lambda::worker::run(
         &deployment,
         &aws.bedrock(),
         samples::registry(deployment.environment())?,

@@ -1,15 +1,13 @@
-//! Assembles the function from its environment, and loops over its invocations.
+//! The function `worker`: reads the queue of tasks.
 
 use std::sync::Arc;
 
-use aws_lambda_events::event::sqs::SqsEvent;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::Error;
 use models::{Connect, ModelConfig};
 use platform::Clock;
 use platform::api::Api;
 use platform::archive_hints::ArchiveHints;
 use platform::auth::service::ServiceTokens;
-use platform::batch::consume;
 use platform::config::{AwsEnvironment, ConfigError};
 use platform::deployment::Deployment;
 use platform::http::audit::AuditLog;
@@ -18,12 +16,14 @@ use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::OpenedOnce;
-use platform::telemetry::{self, Format};
 use runs::Services;
 use runs::process::{Evaluator, Expressions};
 use runs::webhook_delivery::Webhooks;
+use worker_function::handle;
 use workflow::Registry;
 use workflow::wiring::Wiring;
+
+use crate::queue;
 
 /// Maximum number of concurrent child processes that evaluate expressions of processes.
 const MAX_CHILDREN: usize = 2;
@@ -31,7 +31,6 @@ const MAX_CHILDREN: usize = 2;
 /// Runs the Lambda function with these workflow types until Lambda stops it. `bedrock` connects to the
 /// Bedrock provider.
 pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Registry) -> Result<(), Error> {
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
     let wiring = Wiring {
         api: Some(Arc::new(api(deployment)?)),
         ..Wiring::from_deployment(deployment)?
@@ -42,11 +41,7 @@ pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Regis
     let registry = runs::with_activities(registry, &services);
     let engine = wiring.engine(registry)?;
     let inbox = deployment.inbox("MILLRACE_TASK_QUEUE")?;
-    let handler = async |event: LambdaEvent<SqsEvent>| {
-        let handle = |batch| crate::handle(&engine, batch);
-        Ok::<_, Error>(consume(event, &*inbox, &wiring.clock, handle).await)
-    };
-    lambda_runtime::run(service_fn(handler)).await
+    queue::receive(&*inbox, &wiring.clock, async |batch| handle(&engine, batch).await).await
 }
 
 /// Returns the client of the platform's API, which runs call with service tokens.
@@ -65,7 +60,7 @@ fn services(
     let webhooks = webhooks(deployment, wiring)?;
     let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
     let config = ModelConfig::from_environment(deployment.environment(), &deployment.secrets())?;
-    let model = config.connect(bedrock, &AwsEnvironment::read(), wiring.clock.clone());
+    let model = config.connect(Some(bedrock), &AwsEnvironment::read(), wiring.clock.clone())?;
     let bus = Arc::clone(&wiring.bus);
     let model = (model, config.provider());
     Ok(Services::new(webhooks, records, bus, model, evaluator))

@@ -8,7 +8,6 @@ use platform::config::Retention;
 use platform::metrics;
 use platform::records::events::Events;
 use platform::records::logs::Logs;
-use platform::telemetry::{self, Format};
 use serde_json::Value;
 use sweeper_function::{EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
@@ -20,8 +19,7 @@ const AHEAD_MS: u64 = 60_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let deployment = aws::deployment()?;
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    let deployment = lambda::deployment()?;
     let wiring = Wiring::from_deployment(&deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let retention = Retention::from_environment(deployment.environment())?;

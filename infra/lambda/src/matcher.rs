@@ -1,11 +1,10 @@
-//! Assembles the function from its environment, and loops over its invocations.
+//! The function `matcher`: reads the queue of events.
 
-use aws_lambda_events::event::sqs::SqsEvent;
 use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::Error;
+use matcher_function::{Matcher, handle};
 use platform::archive_hints::ArchiveHints;
-use platform::batch::consume;
 use platform::config::Retention;
 use platform::deployment::Deployment;
 use platform::records::deliveries::Deliveries;
@@ -13,15 +12,13 @@ use platform::records::events::Events;
 use platform::records::listeners::Listeners;
 use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
-use platform::telemetry::{self, Format};
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
-use crate::Matcher;
+use crate::queue;
 
 /// Runs the Lambda function with these workflow types, until Lambda ends it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), Error> {
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
     let wiring = Wiring::from_deployment(deployment)?;
     let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
     let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
@@ -42,9 +39,8 @@ pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), Erro
         clock: wiring.clock.clone(),
     };
     let inbox = deployment.inbox("MILLRACE_EVENT_QUEUE")?;
-    let handler = async |event: LambdaEvent<SqsEvent>| {
-        let handle = |batch| crate::handle(&matcher, batch);
-        Ok::<_, Error>(consume(event, &*inbox, &matcher.clock, handle).await)
-    };
-    lambda_runtime::run(service_fn(handler)).await
+    queue::receive(&*inbox, &matcher.clock, async |batch| {
+        handle(&matcher, batch).await
+    })
+    .await
 }

@@ -1,0 +1,6 @@
+//! The Lambda that reads the queue of events.
+
+#[tokio::main]
+async fn main() -> Result<(), lambda::Error> {
+    lambda::matcher::run(&lambda::deployment()?, runs::registry()).await
+}
