@@ -18,7 +18,7 @@ use crate::model::{PromptPath, PromptTemplate, etag};
 
 /// What to publish. The body may be left out.
 #[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct PublishPrompt {
     /// Number of the version. Default: the current one.
     pub version: Option<u64>,

@@ -3,7 +3,9 @@
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use events::envelope::Category;
 use events::search::DeliverySelection;
+use events::target::TARGET_TYPES;
 use platform::auth::Viewer;
 use platform::auth::permission::ReadEvents;
 use platform::http::{Call, OptionalJson, Reply};
@@ -102,8 +104,12 @@ async fn handler(
             .iter()
             .map(|text| status(text))
             .collect::<Result<_>>()?,
-        target_type: body.target_type,
-        event_category: body.event_category,
+        target_type: known("target_type", body.target_type, &TARGET_TYPES)?,
+        event_category: known(
+            "event_category",
+            body.event_category,
+            &Category::ALL.map(|category| category.as_str()),
+        )?,
         action: body.action,
         resource_type: body.resource_type,
         from: body.from,
@@ -123,6 +129,17 @@ async fn handler(
         deliveries: page.deliveries,
         next_cursor: page.next_cursor,
     }))
+}
+
+/// Refuses a name that no delivery has.
+fn known(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
+    match names.iter().find(|name| !all.contains(&name.as_str())) {
+        None => Ok(names),
+        Some(name) => Err(Error::invalid(format!(
+            "The field '{field}' names '{name}'; there are {}.",
+            all.join(", ")
+        ))),
+    }
 }
 
 fn status(text: &str) -> Result<DeliveryStatus> {

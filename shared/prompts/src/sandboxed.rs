@@ -9,7 +9,7 @@ use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::check::{check, unknown_variables};
+use crate::check::{check, foreign_variable, unknown_variables};
 use crate::schema;
 
 /// Argument that starts this program as a child.
@@ -55,7 +55,9 @@ fn work(task: &[u8]) -> Vec<u8> {
 fn check_content(prompt: &PromptRecord) -> Result<Vec<String>, String> {
     let template = check(prompt.content_type, &prompt.content)?;
     let schema = prompt.input_schema.as_ref();
-    Ok(schema.map_or_else(Vec::new, |schema| unknown_variables(&template, schema)))
+    let variables = schema.map_or_else(Vec::new, |schema| unknown_variables(&template, schema));
+    let foreign = foreign_variable(prompt.content_type, &prompt.content);
+    Ok(foreign.into_iter().chain(variables).collect())
 }
 
 /// Checks templates. Skips the sandbox where the same schema and data passed just before.

@@ -148,7 +148,13 @@ fn only_the_crate_for_aws_knows_the_sdk() {
 fn functions_and_shared_crates_know_neither_the_sdk_nor_lambda() {
     for folder in ["functions", "shared"] {
         for (name, dependencies) in crates(folder).into_iter().filter(|(name, _)| name != "aws") {
-            for dependency in ["aws", "lambda", "lambda_http", "lambda_runtime", "aws_lambda_events"] {
+            for dependency in [
+                "aws",
+                "lambda",
+                "lambda_http",
+                "lambda_runtime",
+                "aws_lambda_events",
+            ] {
                 let is_there = dependencies.iter().any(|other| other == dependency);
                 assert!(!is_there, "{folder}/{name} depends on {dependency}");
             }

@@ -26,6 +26,8 @@ pub use workflow::WorkflowTarget;
 /// Maximum size of `vars` and `data`, in bytes of JSON.
 pub const MAX_DATA_BYTES: usize = 65_536;
 const TYPES: &str = "webhook, workflow, agent and process";
+/// Names of the types of targets.
+pub const TARGET_TYPES: [&str; 4] = ["webhook", "workflow", "agent", "process"];
 
 /// Receiver of the events of a subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,12 +174,8 @@ impl Target {
     /// Returns advice about an accepted target that the caller should change.
     pub fn warnings(&self) -> Vec<String> {
         match self {
-            Self::Webhook(webhook) if !webhook.is_signed() => vec![webhook::UNSIGNED.to_owned()],
-            Self::Webhook(_) => Vec::new(),
-            Self::Workflow(workflow) => {
-                let reason = "a workflow's vars have no templates, and its input has the event";
-                warnings::of_constants("target.vars", &workflow.vars, reason)
-            }
+            Self::Webhook(webhook) => webhook.warnings(),
+            Self::Workflow(workflow) => workflow.warnings(),
             Self::Agent(agent) => warnings::of_templates("target.data", &agent.data),
             Self::Process(process) => {
                 let definition = process.definition.iter();

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::add_type;
+use crate::template::warnings;
 
 /// Headers that a subscription may set; none of them carries credentials.
 pub const ALLOWED_HEADERS: [&str; 6] = [
@@ -25,7 +26,7 @@ pub const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 /// Allowed time limits of a receiver, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=50_000;
 /// Warning for a webhook without signatures.
-pub(super) const UNSIGNED: &str = "The deliveries of this webhook are not signed, so its receiver cannot tell them from forged requests; set \
+const UNSIGNED: &str = "The deliveries of this webhook are not signed, so its receiver cannot tell them from forged requests; set \
                         'target.signing_mode' to 'signed'.";
 
 /// Whether deliveries are signed.
@@ -116,6 +117,16 @@ impl WebhookTarget {
             names.push(folded);
         }
         Ok(())
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let reason = "the address and the headers of a webhook have no templates, and its body has the event";
+        let unsigned = (!self.is_signed()).then(|| UNSIGNED.to_owned());
+        let url = warnings::of_constant("target.url", &self.url, reason);
+        let headers = self.headers.iter().filter_map(|(name, value)| {
+            warnings::of_constant(&format!("target.headers.{name}"), value, reason)
+        });
+        unsigned.into_iter().chain(url).chain(headers).collect()
     }
 
     pub fn is_signed(&self) -> bool {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{add_type, check_size};
 use crate::path::{self, MAX_PATH_CHARACTERS};
+use crate::template::warnings;
 
 /// Maximum length of the name of a workflow type, in characters.
 const MAX_ENDPOINT: usize = 200;
@@ -52,5 +53,15 @@ impl WorkflowTarget {
             path::check("target.workflow_id", path)?;
         }
         check_size("target.vars", &self.vars)
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let reason = "a workflow's vars have no templates, and its input has the event";
+        let vars = warnings::of_constants("target.vars", &self.vars, reason);
+        let class = self.workflow_class.iter();
+        let class = class.filter_map(|class| warnings::of_constant("target.workflow_class", class, reason));
+        let path = self.workflow_id.iter();
+        let id = path.filter_map(|path| warnings::of_path("target.workflow_id", path));
+        vars.into_iter().chain(class).chain(id).collect()
     }
 }

@@ -7,6 +7,8 @@ use super::next_placeholder;
 use crate::{envelope, path};
 
 const MAX_WARNINGS: usize = 10;
+/// Fields of a definition whose text is an expression also without `${ }`.
+const EXPRESSIONS: [&str; 8] = ["as", "exceptWhen", "from", "if", "in", "until", "when", "while"];
 /// Most characters of a text that a warning shows.
 const MAX_SHOWN: usize = 100;
 
@@ -23,10 +25,12 @@ pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>, reason: &st
 /// Returns advice about the texts in a definition of a process that look like expressions and are none.
 pub fn of_definition(field: &str, definition: &Map<String, Value>) -> Vec<String> {
     of_texts(field, definition, |field, text| {
+        let name = field.rsplit('.').next().unwrap_or_default();
         let begins = text.trim_start().starts_with("${");
         let literal = match begins {
             true => (!text.trim_end().ends_with('}')).then_some(text),
-            false => in_braces(text),
+            false if EXPRESSIONS.contains(&name) => None,
+            false => next_placeholder(text).map(|_| text).or_else(|| literal(text)),
         }?;
         Some(format!(
             "The field '{field}' has '{}', which stays as it is: an expression is a whole text that begins with '${{' and ends \
@@ -36,12 +40,23 @@ pub fn of_definition(field: &str, definition: &Map<String, Value>) -> Vec<String
     })
 }
 
+/// Returns advice about a path into the event that no event has.
+pub(crate) fn of_path(field: &str, path: &str) -> Option<String> {
+    let root = path::steps(path)?.first()?.clone();
+    (!envelope::FIELDS.contains(&root.as_ref())).then(|| {
+        format!(
+            "The field '{field}' reads '{path}', and {}",
+            envelope::no_field(&root)
+        )
+    })
+}
+
 fn of_texts(
     field: &str,
     fields: &Map<String, Value>,
     of_text: impl Fn(&str, &str) -> Option<String>,
 ) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<_> = fields.keys().filter_map(|name| of_name(field, name)).collect();
     let fields = fields.iter().rev();
     let mut open: Vec<_> = fields
         .map(|(name, value)| (format!("{field}.{name}"), value))
@@ -55,13 +70,23 @@ fn of_texts(
                 open.extend(items.map(|(place, item)| (format!("{field}[{place}]"), item)));
             }
             Value::Object(fields) => {
+                warnings.extend(fields.keys().filter_map(|name| of_name(&field, name)));
                 let fields = fields.iter().rev();
                 open.extend(fields.map(|(name, value)| (format!("{field}.{name}"), value)));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+    warnings.truncate(MAX_WARNINGS);
     warnings
+}
+
+fn of_name(field: &str, name: &str) -> Option<String> {
+    let literal = next_placeholder(name).map(|_| name).or_else(|| in_braces(name))?;
+    Some(format!(
+        "A name in '{field}' has '{}', which stays as it is: names are no templates.",
+        shown(literal)
+    ))
 }
 
 /// Returns advice about a text that stays as it is, with the reason.
@@ -84,16 +109,8 @@ fn of_template(field: &str, text: &str) -> Option<String> {
         paths.push(path);
         rest = after;
     }
-    let unknown = paths.iter().find_map(|path| {
-        let steps = path::steps(path)?;
-        let root = steps.first()?.clone();
-        (!envelope::FIELDS.contains(&root.as_ref())).then_some((path, root))
-    });
-    if let Some((path, root)) = unknown {
-        return Some(format!(
-            "The field '{field}' reads '{path}', and {}",
-            envelope::no_field(&root)
-        ));
+    if let Some(unknown) = paths.into_iter().find_map(|path| of_path(field, path)) {
+        return Some(unknown);
     }
     let literal = literal(text).filter(|literal| *literal != text || !text.starts_with("$event."))?;
     Some(format!(
@@ -240,6 +257,9 @@ mod tests {
             ("${ .a ", "'${ .a '"),
             ("Hello ${ .a }!", "'${ .a }'"),
             ("{{ .a }}", "'{{ .a }}'"),
+            ("{{ event.action }}", "'{{ event.action }}'"),
+            ("$.id", "'$.id'"),
+            ("$event.action", "'$event.action'"),
         ] {
             let definition = Map::from_iter([("do".to_owned(), json!([{ "a": { "set": { "x": text } } }]))]);
             let warnings = of_definition("target.definition", &definition);

@@ -10,6 +10,7 @@
 
 mod calls;
 mod child;
+mod compare;
 mod earlier;
 mod evaluator;
 mod filter;

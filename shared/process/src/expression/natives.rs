@@ -1,9 +1,12 @@
 //! The functions of jq that are written in Rust: those of the library that agree with jq, and our own.
 
+use std::cmp::Ordering;
+
 use jaq_core::native::{Fun, bome, run, unary, v};
 use jaq_core::{Bind, Cv, DataT, Exn, Native, ValT as _, ValX, ValXs};
 use jaq_json::{Rc, Val};
 
+use super::compare::compare;
 use super::library::Kind;
 use super::places::{indices, place, removed, set};
 use super::rewrite::{ASSIGN, LAST, MODIFY, NONE};
@@ -295,7 +298,7 @@ fn contains(value: &Val, part: &Val) -> bool {
         (Val::TStr(text), Val::TStr(part)) => {
             String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
         }
-        (value, part) => value == part,
+        (value, part) => compare(value, part) == Ordering::Equal,
     }
 }
 

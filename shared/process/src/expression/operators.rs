@@ -1,11 +1,13 @@
 //! The operators of jq between two values.
 
+use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use jaq_core::ValR;
 use jaq_core::ops::Math;
 use jaq_json::{Num, Val};
 
+use super::compare::compare;
 use super::value::{Error, Value, failure};
 
 fn no_operation(left: &Value, operation: Math, right: &Value) -> Error {
@@ -43,7 +45,14 @@ impl Sub for Value {
 
     fn sub(self, other: Self) -> Self::Output {
         match (&self.0, &other.0) {
-            (Val::Num(_), Val::Num(_)) | (Val::Arr(_), Val::Arr(_)) => library(self.0 - other.0),
+            (Val::Num(_), Val::Num(_)) => library(self.0 - other.0),
+            (Val::Arr(items), Val::Arr(others)) => {
+                let is_taken =
+                    |item: &&Val| others.iter().any(|other| compare(item, other) == Ordering::Equal);
+                Ok(Self(
+                    items.iter().filter(|item| !is_taken(item)).cloned().collect(),
+                ))
+            }
             _ => Err(no_operation(&self, Math::Sub, &other)),
         }
     }

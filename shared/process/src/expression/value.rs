@@ -1,5 +1,6 @@
 //! The values that expressions compute with: those of the library, with the operators of jq.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use jaq_core::box_iter::{BoxIter, box_once};
@@ -9,14 +10,35 @@ use jaq_core::{ValR, ValX};
 use jaq_json::{Map, Num, Rc, Val};
 use jaq_std::ValT as _;
 
+use super::compare::compare;
 use super::json;
 use super::places::{indices, place, slice};
 
 pub(super) type Error = jaq_core::Error<Value>;
 
 /// A JSON value.
-#[derive(Clone, Debug, Default, PartialEq, PartialOrd, Eq, Ord)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Value(pub Val);
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare(&self.0, &other.0)
+    }
+}
 
 /// Returns an error with this text.
 pub(super) fn failure(text: impl fmt::Display) -> Error {

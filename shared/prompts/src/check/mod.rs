@@ -1,6 +1,7 @@
 //! Checks whether a content can be rendered, with the parsers of the renderers: what they cannot parse, and
 //! what no data could make work, is refused when it is written.
 
+mod foreign;
 mod handlebars;
 mod variables;
 
@@ -10,6 +11,8 @@ use serde_json::Value;
 use crate::error::RenderError;
 use crate::limits::MAX_CONTENT_BYTES;
 use crate::template::{Parsed, Template};
+
+pub use foreign::foreign_variable;
 
 /// Fails for content that cannot be rendered, with a sentence that has its line and column, both from 1.
 pub fn check(content_type: ContentType, content: &str) -> Result<Template, String> {
