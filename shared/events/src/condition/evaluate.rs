@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::budget::{Budget, Result};
 use super::lookup::{missing, missing_some, property, variable};
@@ -169,7 +169,7 @@ fn reduce(arguments: &[Rule], data: &Value, budget: &mut Budget) -> Result<Value
     if let Value::List(list) = &*list {
         for item in &list.items {
             budget.spend_items(2)?;
-            let scope = HashMap::from([
+            let scope = BTreeMap::from([
                 ("current".to_owned(), item.clone()),
                 ("accumulator".to_owned(), accumulator),
             ]);

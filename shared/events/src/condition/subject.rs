@@ -1,6 +1,6 @@
 //! Reads an event as the values of conditions, as JavaScript's `JSON.parse` does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for ParsedVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
-        let mut fields = HashMap::new();
+        let mut fields = BTreeMap::new();
         while let Some((name, Parsed(value))) = map.next_entry()? {
             fields.insert(name, value);
         }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use platform::javascript::{index, number_of_text, number_text};
@@ -22,7 +22,7 @@ pub(super) enum Value {
     Number(f64),
     Text(Arc<[u16]>),
     List(Arc<List>),
-    Object(Arc<HashMap<String, Value>>),
+    Object(Arc<BTreeMap<String, Value>>),
 }
 
 /// A list is equal to itself alone.
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    pub fn object(fields: HashMap<String, Self>) -> Self {
+    pub fn object(fields: BTreeMap<String, Self>) -> Self {
         Self::Object(Arc::new(fields))
     }
 
