@@ -4,7 +4,9 @@
 //! category, action and resource type leaves few candidates, so that the cost of a match depends on the
 //! candidates and not on the number of subscriptions.
 
-use std::collections::{HashMap, HashSet};
+mod index;
+
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -14,16 +16,14 @@ use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::{Error, Result, Tenant};
 use tracing::error;
 
+use self::index::Index;
 use crate::condition::{Condition, Subject, Unanswered};
-use crate::envelope::{Category, Envelope};
-use crate::filter::{Filter, Refusal, is_open};
+use crate::envelope::Envelope;
+use crate::filter::{Filter, Refusal};
 use crate::subscription::StoredSubscription;
 
 /// Maximum length of the chain of subscriptions that led to an event which is still matched.
 pub const MAX_LINEAGE: usize = 5;
-/// Maximum number of index keys of one subscription. A subscription with more gets wider keys, and is a
-/// candidate for more events than its filter takes.
-const MAX_PLACES: usize = 512;
 /// Maximum number of projects in the cache.
 const MAX_PROJECTS: Option<NonZeroUsize> = NonZeroUsize::new(1_000);
 /// Number of attempts to read subscriptions that change meanwhile.
@@ -34,14 +34,15 @@ struct Entry {
     subscription: Arc<StoredSubscription>,
     revision: u64,
     condition: Option<Condition>,
+    /// Whether the lists of its filter take every event that the index selects it for.
+    is_exact: bool,
 }
 
 /// Compiled subscriptions of a project.
 pub struct SubscriptionSet {
     change_id: Option<String>,
     entries: Vec<Entry>,
-    /// Positions in `entries`, by category, action and resource type; an empty text stands for all.
-    index: HashMap<String, Vec<usize>>,
+    index: Index,
     /// Subscriptions that can match nothing, with the reason.
     idle: Vec<(Arc<StoredSubscription>, &'static str)>,
 }
@@ -102,7 +103,7 @@ impl SubscriptionSet {
         let mut set = Self {
             change_id,
             entries: Vec::new(),
-            index: HashMap::new(),
+            index: Index::default(),
             idle: Vec::new(),
         };
         for (subscription, revision) in subscriptions {
@@ -133,14 +134,12 @@ impl SubscriptionSet {
                 return;
             }
         };
-        let place = self.entries.len();
-        for key in places(&subscription.filter) {
-            self.index.entry(key).or_default().push(place);
-        }
+        let is_exact = self.index.add(&subscription.filter, self.entries.len());
         self.entries.push(Entry {
             subscription,
             revision,
             condition,
+            is_exact,
         });
     }
 
@@ -148,8 +147,9 @@ impl SubscriptionSet {
     pub fn matches(&self, event: &EventToMatch<'_>) -> Result<Vec<Match>> {
         let mut subject = None;
         let mut matched = Vec::new();
-        for entry in self.candidates(event.envelope) {
-            let unanswered = match why_not(entry, event, &mut subject)? {
+        let places = self.index.select(event.envelope).into_iter();
+        for entry in places.filter_map(|place| self.entries.get(place)) {
+            let unanswered = match why_not(entry, event, entry.is_exact, &mut subject)? {
                 None => None,
                 Some(WhyNot::Unanswered(cause)) => Some(cause.to_string()),
                 Some(_) => continue,
@@ -170,7 +170,7 @@ impl SubscriptionSet {
         for entry in &self.entries {
             verdicts.push(Verdict {
                 subscription: Arc::clone(&entry.subscription),
-                why_not: why_not(entry, event, &mut subject)?
+                why_not: why_not(entry, event, false, &mut subject)?
                     .map(|why| why.sentence(event.envelope, entry.condition.as_ref(), subject.as_ref())),
             });
         }
@@ -184,27 +184,7 @@ impl SubscriptionSet {
 
     /// Returns the number of subscriptions that the index selects for an event.
     pub fn candidate_count(&self, event: &Envelope) -> usize {
-        self.candidates(event).len()
-    }
-
-    fn candidates(&self, event: &Envelope) -> Vec<&Entry> {
-        let category = event.event_category.as_str();
-        let mut places = Vec::new();
-        let mut key = String::with_capacity(128);
-        for category in [category, ""] {
-            for action in [event.action.as_str(), ""] {
-                for resource_type in [event.resource_type.as_str(), ""] {
-                    write_key(&mut key, category, action, resource_type);
-                    places.extend(self.index.get(&key).into_iter().flatten().copied());
-                }
-            }
-        }
-        places.sort_unstable();
-        places.dedup();
-        places
-            .into_iter()
-            .filter_map(|place| self.entries.get(place))
-            .collect()
+        self.index.select(event).len()
     }
 }
 
@@ -252,12 +232,19 @@ pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Optio
     Ok(refusal.map(|why| why.sentence(envelope, condition.as_ref(), Some(&subject))))
 }
 
-fn why_not(entry: &Entry, event: &EventToMatch<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
+/// Returns why a subscription does not match an event; `is_taken` where the lists of its filter are known to
+/// take the event.
+fn why_not(
+    entry: &Entry,
+    event: &EventToMatch<'_>,
+    is_taken: bool,
+    subject: &mut Option<Subject>,
+) -> Result<Option<WhyNot>> {
     let subscription = &entry.subscription;
     if event.private_to.is_some() {
         return Ok(Some(WhyNot::Private));
     }
-    if let Some(refusal) = subscription.filter.refuses(event.envelope) {
+    if !is_taken && let Some(refusal) = subscription.filter.refuses(event.envelope) {
         return Ok(Some(WhyNot::Filter(refusal)));
     }
     // A subscription must not react to what it started itself.
@@ -282,55 +269,10 @@ fn why_condition_fails(condition: &Condition, subject: &mut Subject) -> Option<W
     }
 }
 
-fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str) {
-    key.clear();
-    for part in [category, action, resource_type] {
-        key.push_str(part);
-        key.push('\u{1f}');
-    }
-}
-
 /// Returns whether a subscription takes events: it is enabled, and its condition can be read.
 fn takes_events(subscription: &StoredSubscription) -> bool {
     let condition = subscription.filter.condition.as_ref();
     subscription.enabled && condition.is_none_or(|condition| Condition::compile(condition).is_ok())
-}
-
-/// Returns the index keys of a filter.
-fn places(filter: &Filter) -> Vec<String> {
-    let categories = filter.categories();
-    let all = categories.len() == Category::ALL.len();
-    let categories: Vec<&str> = match all {
-        true => vec![""],
-        false => categories.into_iter().map(Category::as_str).collect(),
-    };
-    let or_all = |list: &[String]| match list.is_empty() || list.iter().any(|entry| is_open(entry)) {
-        true => vec![String::new()],
-        false => list.to_vec(),
-    };
-    let (mut actions, mut resource_types) = (or_all(&filter.action), or_all(&filter.resource_type));
-    if categories.len() * actions.len() * resource_types.len() > MAX_PLACES {
-        // The longer list narrows less.
-        let longer = if actions.len() > resource_types.len() {
-            &mut actions
-        } else {
-            &mut resource_types
-        };
-        *longer = vec![String::new()];
-    }
-    let mut keys = Vec::new();
-    for category in &categories {
-        for action in &actions {
-            for resource_type in &resource_types {
-                let mut key = String::new();
-                write_key(&mut key, category, action, resource_type);
-                keys.push(key);
-            }
-        }
-    }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
 }
 
 /// Caches the compiled subscriptions of projects with recent events.
