@@ -2,7 +2,7 @@
 //!
 //! The subscriptions of a project are compiled once and cached until one of them changes. An index by
 //! category, action and resource type leaves few candidates, so that the cost of a match depends on the
-//! candidates and not on the number of subscriptions.
+//! candidates and their different conditions, and not on the number of subscriptions.
 
 mod index;
 
@@ -17,7 +17,7 @@ use platform::{Error, Result, Tenant};
 use tracing::error;
 
 use self::index::Index;
-use crate::condition::{Condition, Subject, Unanswered};
+use crate::condition::{Condition, SharedCondition, SharedConditions, Subject, Unanswered};
 use crate::envelope::Envelope;
 use crate::filter::{Filter, Refusal};
 use crate::subscription::StoredSubscription;
@@ -33,7 +33,7 @@ const MAX_READS: u32 = 16;
 struct Entry {
     subscription: Arc<StoredSubscription>,
     revision: u64,
-    condition: Option<Condition>,
+    condition: Option<SharedCondition>,
     /// Whether the lists of its filter take every event that the index selects it for.
     is_exact: bool,
 }
@@ -106,6 +106,7 @@ impl SubscriptionSet {
             index: Index::default(),
             idle: Vec::new(),
         };
+        let mut conditions = SharedConditions::default();
         for (subscription, revision) in subscriptions {
             if !subscription.enabled {
                 set.idle.push((subscription, "it is disabled"));
@@ -118,14 +119,20 @@ impl SubscriptionSet {
                 set.idle
                     .push((subscription, "another subscription takes its place"));
             } else {
-                set.add(subscription, revision);
+                set.add(subscription, revision, &mut conditions);
             }
         }
         set
     }
 
-    fn add(&mut self, subscription: Arc<StoredSubscription>, revision: u64) {
-        let compiled = subscription.filter.condition.as_ref().map(Condition::compile);
+    fn add(
+        &mut self,
+        subscription: Arc<StoredSubscription>,
+        revision: u64,
+        conditions: &mut SharedConditions,
+    ) {
+        let condition = subscription.filter.condition.as_ref();
+        let compiled = condition.map(|condition| conditions.compile(condition));
         let condition = match compiled.transpose() {
             Ok(condition) => condition,
             Err(cause) => {
@@ -170,8 +177,10 @@ impl SubscriptionSet {
         for entry in &self.entries {
             verdicts.push(Verdict {
                 subscription: Arc::clone(&entry.subscription),
-                why_not: why_not(entry, event, false, &mut subject)?
-                    .map(|why| why.sentence(event.envelope, entry.condition.as_ref(), subject.as_ref())),
+                why_not: why_not(entry, event, false, &mut subject)?.map(|why| {
+                    let condition = entry.condition.as_ref().map(|shared| &*shared.condition);
+                    why.sentence(event.envelope, condition, subject.as_ref())
+                }),
             });
         }
         verdicts.extend(self.idle.iter().map(|(subscription, why)| Verdict {
@@ -227,7 +236,7 @@ pub fn why_filter_excludes(filter: &Filter, envelope: &Envelope) -> Result<Optio
     let mut subject = Subject::new(&envelope.to_json()?)?;
     let mut refusal = filter.refuses(envelope).map(WhyNot::Filter);
     if let (None, Some(condition)) = (&refusal, &condition) {
-        refusal = why_condition_fails(condition, &mut subject);
+        refusal = why_condition_fails(condition.holds(&mut subject));
     }
     Ok(refusal.map(|why| why.sentence(envelope, condition.as_ref(), Some(&subject))))
 }
@@ -258,11 +267,11 @@ fn why_not(
         Some(subject) => subject,
         None => subject.insert(Subject::new(event.text)?),
     };
-    Ok(why_condition_fails(condition, subject))
+    Ok(why_condition_fails(condition.holds(subject)))
 }
 
-fn why_condition_fails(condition: &Condition, subject: &mut Subject) -> Option<WhyNot> {
-    match condition.holds(subject) {
+fn why_condition_fails(holds: std::result::Result<bool, Unanswered>) -> Option<WhyNot> {
+    match holds {
         Ok(true) => None,
         Ok(false) => Some(WhyNot::Condition),
         Err(cause) => Some(WhyNot::Unanswered(cause)),

@@ -11,14 +11,20 @@ mod evaluate;
 mod lookup;
 mod reads;
 mod rule;
+mod shared;
 mod subject;
 mod value;
+
+use std::collections::BTreeMap;
 
 use budget::{Budget, MAX_STEPS, MAX_STEPS_OF_EVENT, Stop};
 use platform::{Error, Result};
 use rule::Rule;
 use serde_json::{Map, Value as Json};
+use shared::Answer;
 use value::Value;
+
+pub use self::shared::{SharedCondition, SharedConditions};
 
 pub struct Condition(Rule);
 
@@ -27,6 +33,8 @@ pub struct Subject {
     event: Value,
     /// Number of steps left for this event.
     left: u64,
+    /// What conditions of a project said about this event, by their numbers.
+    answers: BTreeMap<usize, Answer>,
 }
 
 impl Subject {
@@ -35,12 +43,13 @@ impl Subject {
         Ok(Self {
             event: subject::read(envelope).map_err(Error::internal)?,
             left: MAX_STEPS_OF_EVENT,
+            answers: BTreeMap::new(),
         })
     }
 }
 
 /// Why a condition has no result on an event.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     /// The condition exceeds its budget.
     #[error("The condition takes more than {MAX_STEPS} steps on this event.")]

@@ -209,6 +209,33 @@ fn conditions_share_the_budget_of_an_event() {
 }
 
 #[test]
+fn shared_condition_answers_and_spends_as_one_that_is_evaluated_again() {
+    let rules = [
+        json!({"==": [{"var": "action"}, "opened"]}),
+        json!({"some": [{"var": "details.payload.items"}, {">": [{"var": "price"}, 20]}]}),
+        json!({"missing_some": [1, null]}),
+        json!({"cat": [{"map": [vec![0; 900], {"map": [vec![0; 900], {"cat": ["x".repeat(100), "y"]}]}]}]}),
+    ];
+    let rules = rules.map(|rule| rule.as_object().unwrap().clone());
+    let conditions = rules.clone().map(|rule| Condition::compile(&rule).unwrap());
+    let large = [MAX_STEPS - 1, MAX_STEPS, MAX_STEPS + 30, 2 * MAX_STEPS + 10];
+    let budgets = (0..80).chain(large);
+    for left in budgets {
+        let mut shared = SharedConditions::default();
+        let [mut subject, mut expected] = [(); 2].map(|()| Subject::new(EVENT).unwrap());
+        (subject.left, expected.left) = (left, left);
+        for _ in 0..3 {
+            for (rule, condition) in rules.iter().zip(&conditions) {
+                let holds = shared.compile(rule).unwrap().holds(&mut subject);
+                assert_eq!(holds, condition.holds(&mut expected), "{left} {rule:?}");
+                assert_eq!(subject.left, expected.left, "{left} {rule:?}");
+            }
+        }
+        assert_eq!(subject.answers.len(), rules.len());
+    }
+}
+
+#[test]
 fn event_with_odd_values_is_read_as_javascript_does() {
     let event = r#"{"big":1e999,"half":"a\ud83d","list":[-1e999,{"deep":1}],"name":"x","name":"y"}"#;
     for (rule, expected) in [
