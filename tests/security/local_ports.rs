@@ -39,7 +39,7 @@ impl Ports {
     fn message(&self) -> tests::Request {
         let request = self
             .service
-            .request(Method::POST, &format!("{}/tasks", self.queues));
+            .request(Method::POST, &format!("{}/queues/tasks", self.queues));
         request.json(&json!({ "body": "{}", "delay_ms": 0 }))
     }
 
@@ -118,7 +118,7 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
          \x20   try: return urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(request).status\n\
          \x20   except urllib.error.HTTPError as error: return error.code\n\
          headers = {{'content-type': 'application/json', 'authorization': 'Bearer guessed'}}\n\
-         print(ask('{queues}/tasks', headers, '{{\"body\":\"x\",\"delay_ms\":0}}'))\n\
+         print(ask('{queues}/queues/tasks', headers, '{{\"body\":\"x\",\"delay_ms\":0}}'))\n\
          for path in ['keys/services', 'records.sqlite', 'records.sqlite-wal', 'queues.json']:\n\
          \x20   try: open('{data}/' + path, 'rb').read(1); print('read')\n\
          \x20   except PermissionError: print('kept')\n",
@@ -163,7 +163,7 @@ async fn a_page_in_a_real_browser_reaches_none_of_them() {
     let script = format!(
         "<body><script>(async () => {{ const told = [];\n\
          for (const mode of ['cors', 'no-cors']) {{\n\
-           try {{ const a = await fetch('{}/tasks', {{method: 'POST', mode, body: '{{}}', \
+           try {{ const a = await fetch('{}/queues/tasks', {{method: 'POST', mode, body: '{{}}', \
               headers: mode == 'cors' ? {{'authorization': 'Bearer guessed'}} : {{}}}});\n\
              told.push(a.type == 'opaque' ? 'opaque' : 'read ' + a.status); }} catch (e) {{ told.push('refused'); }} }}\n\
          document.body.textContent = 'told: ' + told.join(', '); }})();</script></body>",

@@ -27,8 +27,8 @@
 //! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client retries after a 503 |
 //! | `CHAOS_SEED` | the seed of the tests that request faults themselves |
 //! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
-//! | `TOOLS_PYTHON` | the Python that `make tools` makes, with third-party libraries that verify signatures |
-//! | `PEERS_PYTHON`, `PEERS_NODE` | where `make peers` installs third-party programs: generators of clients, a linter, a fuzzer |
+//! | `TOOLS_PYTHON` | a Python with third-party libraries that verify signatures |
+//! | `PEERS_PYTHON`, `PEERS_NODE` | third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
 //! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
 //! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |

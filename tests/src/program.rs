@@ -71,9 +71,7 @@ pub fn binary(name: &str) -> PathBuf {
 
 /// Returns the Python with third-party libraries.
 pub fn tools_python() -> String {
-    environment::variable("TOOLS_PYTHON").expect(
-        "TOOLS_PYTHON names the Python of `make tools`: run `make unit`, or eval \"$(make -s env)\" first",
-    )
+    environment::variable("TOOLS_PYTHON").expect("TOOLS_PYTHON is not set: start the tests by `tests/run`")
 }
 
 /// Returns a third-party program that is installed from PyPI.
@@ -88,9 +86,7 @@ pub fn peers_node() -> PathBuf {
 
 fn peers(variable: &str) -> PathBuf {
     let folder = environment::variable(variable);
-    let folder = folder.unwrap_or_else(|| {
-        panic!("{variable} names what `make peers` installs: run `make unit`, or eval \"$(make -s env)\" after it")
-    });
+    let folder = folder.unwrap_or_else(|| panic!("{variable} is not set: start the tests by `tests/run`"));
     PathBuf::from(folder)
 }
 

@@ -8,22 +8,29 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, Secret};
 use platform::http::service::normalized;
 use platform::telemetry::{self, Format};
 use rustix::fs::FileType;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tracing::info;
 
 use crate::arguments::{Arguments, DEFAULT_DATA_DIR};
 use crate::console;
 use crate::data_dir::DataDir;
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
-use crate::queue_server;
+use crate::queue_server::{self, OtherRunner};
 use crate::runner::{Ports, Service};
 use crate::server::{self, Limits};
 use crate::services::{self, Services};
 
+/// Longest time that a replaced runner takes to end.
+const ENDING: Duration = Duration::from_secs(30);
+/// Time between two looks whether it has ended.
+const LOOKING: Duration = Duration::from_millis(20);
 /// Time that open work gets when the runner stops.
 const LAST_WORK: Duration = Duration::from_secs(2);
 
@@ -52,6 +59,38 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     // Workflow code that never yields is not waited for.
     runtime.shutdown_timeout(LAST_WORK);
     ended
+}
+
+/// Opens the data directory, which no other process may have open. Where `--replace` is given, asks the
+/// runner that has it to stop, and waits for its end.
+async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
+    let data = DataDir::open(&arguments.data_dir)?;
+    if data.is_ours() {
+        return Ok(data);
+    }
+    let root = data.root().display();
+    let taken = |advice: &str| {
+        ConfigError::new(format!(
+            "Another process has the data directory {root} open. {advice}"
+        ))
+    };
+    let Some(endpoint) = data.queues().filter(|_| arguments.replace) else {
+        return Err(taken(
+            "Stop it, start this one with --replace, or set DATA_DIR to another folder.",
+        ));
+    };
+    let secret = Secret::new(services::secret(&data, "services")?);
+    let asked = OtherRunner::new(&endpoint, &secret).stop().await;
+    asked.map_err(|_| taken("It does not answer; stop it."))?;
+    let until = Instant::now() + ENDING;
+    while Instant::now() < until {
+        tokio::time::sleep(LOOKING).await;
+        let data = DataDir::open(&arguments.data_dir)?;
+        if data.is_ours() {
+            return Ok(data);
+        }
+    }
+    Err(taken("It was asked to stop and has not ended; stop it."))
 }
 
 /// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and
@@ -97,17 +136,11 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
     let environment = Environment::read()?;
     refuse_ignored(&environment)?;
     telemetry::init(&environment, Format::Text, "info")?;
+    let data = own(&arguments).await?;
     let listener = listen(arguments.port).await?;
     let port = listener
         .local_addr()
         .map_or(arguments.port, |address| address.port());
-    let data = DataDir::open(&arguments.data_dir)?;
-    if !data.is_ours() {
-        return Err(ConfigError::new(format!(
-            "Another process has the data directory {} open. Stop it, or set DATA_DIR to another folder.",
-            data.root().display()
-        )));
-    }
     let issuer = Arc::new(Issuer::open(&data)?);
     let services = Services::from_environment(&data, &environment)?.behind(layers);
     let clock = services.layers().clock();
@@ -121,7 +154,13 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
         ("events", service.events.queue.clone()),
         ("tasks", service.runs.tasks.clone()),
     ];
-    queue_server::serve(queue_listener, queues.into(), services.secret());
+    let replaced = Arc::new(Notify::new());
+    queue_server::serve(
+        queue_listener,
+        queues.into(),
+        Arc::clone(&replaced),
+        services.secret(),
+    );
     data.publish_queues(format!("http://{queue_address}"))?;
     data.publish_port(port)?;
     let console = console::routes(&environment, Arc::clone(&issuer), clock.clone(), port)?;
@@ -142,7 +181,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
 
     let followers = service.runs.followers.clone();
     let stop = async move {
-        stopped().await;
+        tokio::select! { () = stopped() => {}, () = replaced.notified() => info!("another runner takes over") }
         // Without this, streams end only with their runs.
         followers.end();
     };

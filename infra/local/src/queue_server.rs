@@ -1,7 +1,7 @@
-//! Passes messages from another process to the queues of this one: the operator command sends its hints to a
-//! runner that has the data directory open.
+//! Listens to other processes of the data directory's owner: the operator command sends its hints to the
+//! queues of the runner that has the directory open, and another runner asks it to stop.
 //!
-//! It offers only sending, because no other process reads the queues.
+//! The queues offer only sending, because no other process reads them.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -20,7 +20,9 @@ use platform::config::Secret;
 use platform::queue::{BoxFuture, Delivery, MAX_DELAY, Queue};
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::guard;
@@ -30,7 +32,11 @@ use crate::server::{self, Limits};
 /// Maximum time that the other process takes to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-type Queues = Arc<BTreeMap<&'static str, Arc<LocalQueue>>>;
+#[derive(Clone)]
+struct Served {
+    queues: Arc<BTreeMap<&'static str, Arc<LocalQueue>>>,
+    stop: Arc<Notify>,
+}
 
 #[derive(Serialize, Deserialize)]
 struct Message {
@@ -38,21 +44,33 @@ struct Message {
     delay_ms: u64,
 }
 
-/// Serves these queues by name to callers with the secret.
-pub fn serve(listener: TcpListener, queues: BTreeMap<&'static str, Arc<LocalQueue>>, secret: &Secret) {
+/// Serves these queues by name to callers with the secret, who can also have `stop` notified.
+pub fn serve(
+    listener: TcpListener,
+    queues: BTreeMap<&'static str, Arc<LocalQueue>>,
+    stop: Arc<Notify>,
+    secret: &Secret,
+) {
+    let queues = Arc::new(queues);
     let router = Router::new()
-        .route("/{queue}", post(take))
-        .with_state(Arc::new(queues));
+        .route("/queues/{queue}", post(take))
+        .route("/stop", post(end))
+        .with_state(Served { queues, stop });
     let router = guard::for_holders_of(secret.clone(), router);
     tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
 }
 
+async fn end(State(served): State<Served>) -> StatusCode {
+    served.stop.notify_one();
+    StatusCode::NO_CONTENT
+}
+
 async fn take(
-    State(queues): State<Queues>,
+    State(served): State<Served>,
     Path(name): Path<String>,
     Json(message): Json<Message>,
 ) -> StatusCode {
-    let Some(queue) = queues.get(name.as_str()) else {
+    let Some(queue) = served.queues.get(name.as_str()) else {
         return StatusCode::NOT_FOUND;
     };
     let delivery = Delivery {
@@ -65,25 +83,30 @@ async fn take(
     }
 }
 
-/// A queue of the process that has the data directory open.
-pub(crate) struct RemoteQueue {
+/// The runner that has the data directory open.
+pub(crate) struct OtherRunner {
     client: Client<HttpConnector, Body>,
-    url: String,
+    endpoint: String,
     secret: Secret,
 }
 
-impl RemoteQueue {
-    pub(crate) fn new(endpoint: &str, name: &str, secret: &Secret) -> Self {
+impl OtherRunner {
+    pub(crate) fn new(endpoint: &str, secret: &Secret) -> Self {
         Self {
             client: Client::builder(TokioExecutor::new()).build_http(),
-            url: format!("{endpoint}/{name}"),
+            endpoint: endpoint.to_owned(),
             secret: secret.clone(),
         }
     }
 
-    async fn post(&self, message: &Message) -> Result<()> {
-        let body = serde_json::to_vec(message).map_err(Error::internal)?;
-        let request = Request::post(&self.url)
+    /// Asks it to stop. It ends later.
+    pub(crate) async fn stop(&self) -> Result<()> {
+        self.post("stop", &Value::Null).await
+    }
+
+    async fn post(&self, path: &str, body: &impl Serialize) -> Result<()> {
+        let body = serde_json::to_vec(body).map_err(Error::internal)?;
+        let request = Request::post(format!("{}/{path}", self.endpoint))
             .header(header::AUTHORIZATION, guard::authorization(&self.secret))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(Bytes::from(body)))
@@ -94,10 +117,16 @@ impl RemoteQueue {
         match response.status() {
             StatusCode::NO_CONTENT => Ok(()),
             status => Err(Error::internal(format!(
-                "the runner answered a message with {status}"
+                "the other runner answered with {status}"
             ))),
         }
     }
+}
+
+/// A queue of another runner.
+pub(crate) struct RemoteQueue {
+    pub(crate) runner: OtherRunner,
+    pub(crate) name: String,
 }
 
 impl Queue for RemoteQueue {
@@ -106,6 +135,9 @@ impl Queue for RemoteQueue {
             body: body.to_owned(),
             delay_ms: u64::try_from(delivery.delay.as_millis()).unwrap_or(u64::MAX),
         };
-        Box::pin(async move { self.post(&message).await })
+        Box::pin(async move {
+            let path = format!("queues/{}", self.name);
+            self.runner.post(&path, &message).await
+        })
     }
 }

@@ -21,7 +21,7 @@ use crate::cloud::Cloud;
 use crate::data_dir::{DataDir, read_or_make};
 use crate::layers::{Bare, Layers};
 use crate::objects::LocalObjects;
-use crate::queue_server::RemoteQueue;
+use crate::queue_server::{OtherRunner, RemoteQueue};
 
 pub const RECORDS_TABLE: &str = "millrace-records";
 pub const AUDIT_TABLE: &str = "millrace-audit";
@@ -155,7 +155,10 @@ impl Services {
     /// Returns a queue of the process that has the directory open; None where that process has no queues.
     pub fn queue(&self, name: &str) -> Option<Arc<dyn Queue>> {
         let endpoint = self.queues.as_ref()?;
-        Some(Arc::new(RemoteQueue::new(endpoint, name, &self.secret)))
+        Some(Arc::new(RemoteQueue {
+            runner: OtherRunner::new(endpoint, &self.secret),
+            name: name.to_owned(),
+        }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Compares conditions with json-logic-js, which defines JSONLogic, on generated rules and events.
 //!
-//! `PEERS_NODE` names the installation of `make peers`.
+//! `tests/run` installs them and sets `PEERS_NODE`.
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn modules() -> Option<PathBuf> {
         .filter(|modules| !modules.is_empty())
         .map(PathBuf::from);
     if modules.is_none() {
-        eprintln!("skipped: PEERS_NODE names what `make peers` installs: run `make unit`");
+        eprintln!("skipped: PEERS_NODE is not set: start the tests by `tests/run`");
     }
     modules
 }

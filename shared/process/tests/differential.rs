@@ -163,9 +163,7 @@ fn peers() -> Option<String> {
     let folder = std::env::var("PEERS_NODE").ok();
     let folder = folder.filter(|folder| Path::new(folder).join("jq-wasm").exists());
     if folder.is_none() {
-        eprintln!(
-            "skipped: PEERS_NODE names what `make peers` installs: run `make unit`, or eval \"$(make -s env)\" after it"
-        );
+        eprintln!("skipped: PEERS_NODE is not set: start the tests by `tests/run`");
     }
     folder
 }

@@ -1,7 +1,7 @@
 //! Compares rendering and checking with the references: handlebars.js, and JavaScript itself.
 //!
 //! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; where
-//! `PEERS_NODE` names the installation of `make peers`, the references run again. `docs/prompts.md` lists the
+//! `PEERS_NODE` is set, as by `tests/run`, the references run again. `docs/prompts.md` lists the
 //! cases that differ, with reasons.
 #![cfg(test)]
 
@@ -129,9 +129,7 @@ fn the_cases_say_what_the_references_do() {
         .ok()
         .filter(|modules| !modules.is_empty());
     let Some(modules) = modules else {
-        eprintln!(
-            "skipped: PEERS_NODE names what `make peers` installs: run `make unit`, or eval \"$(make -s env)\" after it"
-        );
+        eprintln!("skipped: PEERS_NODE is not set: start the tests by `tests/run`");
         return;
     };
     let scripts = Path::new("../../tests/peers/templates");

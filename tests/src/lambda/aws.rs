@@ -190,7 +190,7 @@ async fn queued(behind: &Behind, body: &[u8]) -> Response {
     let delay_ms = request["DelaySeconds"].as_u64().unwrap_or_default() * 1_000;
     let sent = behind
         .client
-        .post(format!("{}/{queue}", behind.queues))
+        .post(format!("{}/queues/{queue}", behind.queues))
         .bearer_auth(&behind.queue_secret)
         .json(&json!({ "body": request["MessageBody"], "delay_ms": delay_ms }))
         .send()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
-use tests::{Client, Finished, Persona, Service, run, unique};
+use tests::{Client, Finished, Persona, Process, Service, run, unique};
 use tokio::sync::mpsc;
 
 /// Starts a runner that must refuse with one line.
@@ -173,6 +173,23 @@ async fn it_ends_when_it_is_asked_to() {
         .await
         .expect_status(200);
     assert_eq!(read.body, created.body);
+}
+
+#[tokio::test]
+async fn a_runner_takes_over_from_another_one() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let token = service.scope().token(Persona::Developer);
+    let created = service.post(&token, "/prompts", &prompt("Kept")).await;
+    let path = format!("/prompts/{}", created.expect_status(201).id());
+    let launcher = ["sh", "-c", "exec \"$0\" --replace \"$@\""];
+    let log = service.folder().join("second.log");
+    let second = Process::start_by(&launcher, &service.data_dir(), &log, &[]);
+    // It has ended by itself, so this only reads its status.
+    assert_eq!(service.process().stop(), Some(0), "{}", service.log());
+    let client = Client::new(second.base_url());
+    client.get(second.token(), &path).await.expect_status(200);
 }
 
 #[tokio::test]

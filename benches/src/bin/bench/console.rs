@@ -32,7 +32,7 @@ pub async fn measure() -> Result<Vec<Row>> {
         );
         return Ok(Vec::new());
     };
-    let program = programs::of_profile("local", "millrace")?;
+    let program = programs::of_profile("debug", "millrace")?;
     let folder = tempdir()?;
     let setting = ("MILLRACE_CONSOLE_DIR", console.as_str());
     let runner = Runner::start_program(&program, &folder.path().join("few"), [setting])?;

@@ -41,7 +41,7 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Err(format!("There is no program {path}: `make bench` builds it.").into())
 }
 
-/// Returns a program of another profile's build, `lambda` or `local`, beside the build of the benchmarks.
+/// Returns a program of another profile's build, `lambda` or `debug`, beside the build of the benchmarks.
 pub fn of_profile(profile: &str, name: &str) -> Result<PathBuf> {
     binary(&format!("../{profile}/{name}"))
 }

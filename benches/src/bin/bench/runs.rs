@@ -68,7 +68,7 @@ pub async fn measure() -> Result<Vec<Row>> {
 
 /// Compares what `make run` serves with a release build.
 fn profiles(release: &Runner, data_dir: &Path) -> Result<[Row; 3]> {
-    let program = programs::of_profile("local", "millrace")?;
+    let program = programs::of_profile("debug", "millrace")?;
     let local = Runner::start_program(&program, data_dir, [])?;
     let [_, (clients, runs)] = LOADS;
     let (mut ours, mut theirs) = (Side::default(), Side::default());
