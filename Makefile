@@ -19,7 +19,7 @@ LOCKED := $(if $(CI),--locked)
 AWS ?= $(if $(findstring --deployed,$(value ARGS)),yes)
 PROFILE ?= dev
 PROGRAMS := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
-BUILD := infra/duckdb/link && cargo build -q --profile $(PROFILE) $(LOCKED) -p local -p ops --bin millrace --bin ops $(if $(filter yes,$(AWS)),,--no-default-features)
+BUILD = infra/duckdb/link; cargo build -q --profile $(PROFILE) $(LOCKED) -p local -p ops --bin millrace --bin ops $(if $(filter yes,$(AWS)),,--no-default-features)
 FUNCTIONS := $(notdir $(wildcard functions/*))
 BENCHES := $(basename $(notdir $(wildcard benches/src/bin/*)))
 
@@ -59,8 +59,9 @@ model: ## Stand in for a language model, on port 4010, to try agents (ARGS="--po
 	@$(BUILD); exec $(PROGRAMS)/ops model $(ARGS)
 
 env: ## Print API, INGEST and TOKEN of the runner as settings for a shell: eval "$(make -s env)"
-	@$(BUILD); exec $(PROGRAMS)/ops env
+	@[ -x $(PROGRAMS)/ops ] || { $(BUILD); }; exec $(PROGRAMS)/ops env
 
+install: AWS := yes
 install: ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
 	@$(BUILD); infra/local/install '$(PREFIX)' $(PROGRAMS)
 
@@ -79,7 +80,7 @@ test-workflows: library ## Test the workflow types, and store the histories of n
 
 quick: library ## Format, Clippy and the unit tests, in two minutes once everything was compiled
 	@cargo fmt --all --check; cargo clippy -q $(LOCKED) --workspace --all-targets -- -D warnings
-	@cargo nextest run $(LOCKED) --cargo-quiet --workspace --lib $(ARGS)
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run $(LOCKED) --cargo-quiet --workspace --lib $(ARGS); else cargo test -q $(LOCKED) --workspace --lib $(ARGS); fi
 
 test: ## All of the checks that CI runs, a step each in tests/all
 	@tests/all $(LOCKED)
@@ -92,7 +93,7 @@ test-lambda: library ## The black-box suite against the Lambda functions (CALLS=
 
 test-ministack: library ## The adapters of DynamoDB and S3 against an emulator of others
 	@cargo test -q $(LOCKED) -p emulators --test ministack --no-run
-	@python3 -B infra/ministack/adapters.py "$$(infra/tools/python infra/ministack/requirements.txt)/python" cargo test -q $(LOCKED) -p emulators --test ministack $(if $(ARGS),-- $(ARGS))
+	@python=$$(infra/tools/python infra/ministack/requirements.txt); python3 -B infra/ministack/adapters.py "$$python/python" cargo test -q $(LOCKED) -p emulators --test ministack $(if $(ARGS),-- $(ARGS))
 
 # The other tests of a kill without and with faults are part of `make test`, with fewer runs and events.
 chaos: library ## Kill the service under faults, and check its data (CHAOS_RUNS=2000 EVENTS_CHAOS=10000 CHAOS_SEED=random)

@@ -27,7 +27,7 @@ CODE_BUCKET = "millrace-code"
 TEMPLATE_KEY = "template.json"
 # Their archives hold DuckDB's library.
 DUCKDB_FUNCTIONS = {"archiver", "audit", "datastores", "importer"}
-# They know workflow types. Their programs are those of infra/samples, which know the samples as well.
+# They know workflow types. Their programs are the programs `sample-…` of infra/lambda, which know the samples as well.
 SAMPLE_FUNCTIONS = {"matcher", "subscriptions", "worker", "workflows"}
 # They ask addresses that a caller names: here also those of this machine, where tests have their receivers.
 ASKING_FUNCTIONS = {"DatastoresFunction", "ImporterFunction", "SubscriptionsFunction", "WorkerFunction"}

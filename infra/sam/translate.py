@@ -1,6 +1,6 @@
 """The SAM transform of the template.
 
-Run by `make validate`, it writes what two checks read into a folder, as JSON. `template.json` is the template with its YAML
+Run by `infra/sam/validate`, it writes what two checks read into a folder, as JSON. `template.json` is the template with its YAML
 merges written out, because checkov reads no merge. `translated.json` is what the transform makes of it: cfn-lint finds
 mistakes there that it does not find in the template itself. `infra/ministack` deploys the same result to an emulator.
 """

@@ -69,6 +69,22 @@ async fn only_the_secret_of_the_directory_opens_them() {
 }
 
 #[tokio::test]
+async fn only_the_secret_of_the_directory_stops_the_runner() {
+    let Some(ports) = Ports::start().await else { return };
+    let url = format!("{}/stop", ports.queues);
+    let stop = || ports.service.request(Method::POST, &url);
+    assert_eq!(stop().await.status, 403);
+    for wrong in ["", "Bearer", "Bearer wrong", &ports.secret] {
+        assert_eq!(stop().header("authorization", wrong).await.status, 403, "{wrong}");
+    }
+    let of_a_page = stop().header("authorization", &ports.authorization());
+    let of_a_page = of_a_page.header("origin", "https://evil.example");
+    assert_eq!(of_a_page.await.status, 403);
+    let token = ports.service.scope().token(Persona::Developer);
+    ports.service.get(&token, "/prompts").await.expect_status(200);
+}
+
+#[tokio::test]
 async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
     let Some(ports) = Ports::start().await else { return };
     let of_a_page = |request: tests::Request| {

@@ -14,7 +14,7 @@ fn every_function_of_the_checkout_is_deployed() {
     assert_eq!(folders, deployed);
     let template = read("template.yaml");
     for folder in folders {
-        let code = format!("CodeUri: target/lambda/{folder}\n");
+        let code = format!("CodeUri: target/functions/{folder}\n");
         assert!(template.contains(&code), "no function has {code}");
     }
 }

@@ -41,7 +41,7 @@ pub fn invoked<S>(
     impl Fn(Response) -> Response + Clone,
 > {
     let service = MapRequest::new(service, move |request: lambda_http::Request| {
-        adopted(request.map(Body::new), &clock)
+        with_invocation(request.map(Body::new), &clock)
     });
     MapResponse::new(service, |response| {
         metrics::flush();
@@ -49,7 +49,7 @@ pub fn invoked<S>(
     })
 }
 
-fn adopted(mut request: Request, clock: &Clock) -> Request {
+fn with_invocation(mut request: Request, clock: &Clock) -> Request {
     let Some(context) = request.lambda_context_ref().cloned() else {
         return request;
     };

@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Folder for all data.
     #[arg(long, env = "DATA_DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
-    /// Takes over from a runner that has the folder open: it serves until this one begins.
+    /// Takes over from a runner that has the folder open, which is away for a moment.
     #[arg(long)]
     pub replace: bool,
     /// Prints the commands of an installation instead of those of a checkout.

@@ -6,7 +6,7 @@
 //! | `format.json` | the format of the directory, a number |
 //! | `lock` | held by the process that has the directory open |
 //! | `restoring` | parts of a restore that are not in place yet |
-//! | `queues.json` | the endpoint of that process's queues, for the operator command |
+//! | `queues.json` | the endpoint of that process's queues, for the operator command and a successor |
 //! | `address.json` | the last port on which the runner answered callers |
 //! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
 //! | `objects/<bucket>/…` | the objects, each a file; the path is the key |

@@ -56,41 +56,60 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))?;
     let ended = runtime.block_on(serve(arguments, layers));
-    // Workflow code that never yields is not waited for.
+    // Workflow code that never yields is not waited for. Nothing of this process may be at work once another
+    // one has the data directory.
     runtime.shutdown_timeout(LAST_WORK);
-    ended
+    ended.map(drop)
 }
 
-/// Opens the data directory, which no other process may have open. Where `--replace` is given, asks the
-/// runner that has it to stop, and waits for its end.
+/// Opens the data directory, which no other process may have open. With `--replace` it asks the runner that
+/// has it to stop, and waits for its end.
 async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
-    let data = DataDir::open(&arguments.data_dir)?;
-    if data.is_ours() {
-        return Ok(data);
-    }
-    let root = data.root().display();
-    let taken = |advice: &str| {
-        ConfigError::new(format!(
-            "Another process has the data directory {root} open. {advice}"
-        ))
-    };
-    let Some(endpoint) = data.queues().filter(|_| arguments.replace) else {
-        return Err(taken(
-            "Stop it, start this one with --replace, or set DATA_DIR to another folder.",
-        ));
-    };
-    let secret = Secret::new(services::secret(&data, "services")?);
-    let asked = OtherRunner::new(&endpoint, &secret).stop().await;
-    asked.map_err(|_| taken("It does not answer; stop it."))?;
     let until = Instant::now() + ENDING;
-    while Instant::now() < until {
-        tokio::time::sleep(LOOKING).await;
+    // Another runner may have taken over meanwhile, so each is asked.
+    let mut last = None;
+    loop {
         let data = DataDir::open(&arguments.data_dir)?;
         if data.is_ours() {
             return Ok(data);
         }
+        if !arguments.replace || Instant::now() >= until {
+            let advice = match arguments.replace {
+                true => "It was asked to stop and has not; stop it.",
+                false => "Stop it, start this one with --replace, or set DATA_DIR to another folder.",
+            };
+            return Err(ConfigError::new(format!(
+                "Another process has the data directory {} open. {advice}",
+                data.root().display()
+            )));
+        }
+        let endpoint = data.queues().filter(|endpoint| last.as_ref() != Some(endpoint));
+        if let Some(endpoint) = endpoint {
+            let secret = Secret::new(services::secret(&data, "services")?);
+            // One that does not answer is asked again.
+            if OtherRunner::new(&endpoint, &secret).stop().await.is_ok() {
+                last = Some(endpoint);
+            }
+        }
+        tokio::time::sleep(LOOKING).await;
     }
-    Err(taken("It was asked to stop and has not ended; stop it."))
+}
+
+/// Listens on the port, before another runner is asked to stop: where a third program has the port, that one
+/// goes on. Its own port is free only after its end.
+async fn listen_and_own(arguments: &Arguments) -> Result<(TcpListener, DataDir), ConfigError> {
+    let is_others = || {
+        let origin = DataDir::open_keys(&arguments.data_dir).ok()?.origin()?;
+        origin.ends_with(&format!(":{}", arguments.port)).then_some(())
+    };
+    match listen(arguments.port).await {
+        Ok(listener) => Ok((listener, own(arguments).await?)),
+        Err(refusal) if !arguments.replace || is_others().is_none() => Err(refusal),
+        Err(_) => {
+            let data = own(arguments).await?;
+            Ok((listen(arguments.port).await?, data))
+        }
+    }
 }
 
 /// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and
@@ -132,12 +151,12 @@ fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
     }
 }
 
-async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigError> {
+/// Returns the data directory, which is this process's until its last work has ended.
+async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<DataDir, ConfigError> {
     let environment = Environment::read()?;
     refuse_ignored(&environment)?;
     telemetry::init(&environment, Format::Text, "info")?;
-    let data = own(&arguments).await?;
-    let listener = listen(arguments.port).await?;
+    let (listener, data) = listen_and_own(&arguments).await?;
     let port = listener
         .local_addr()
         .map_or(arguments.port, |address| address.port());
@@ -186,7 +205,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
         followers.end();
     };
     server::serve(listener, normalized(router), Limits::public(), stop).await;
-    Ok(())
+    Ok(data)
 }
 
 async fn listen(port: u16) -> Result<TcpListener, ConfigError> {

@@ -143,7 +143,7 @@ impl LocalQueue {
             let batch = self.next_batch().await;
             let (queue, handler) = (Arc::clone(&self), Arc::clone(&handler));
             tokio::spawn(async move {
-                let handled = AssertUnwindSafe(handler(passed(&batch))).catch_unwind().await;
+                let handled = AssertUnwindSafe(handler(batch_of(&batch))).catch_unwind().await;
                 // Messages of a panicked handler are delivered again, as of a function that crashed.
                 queue.settle(batch, |id| match &handled {
                     Ok(failed) => failed.iter().any(|failed| failed == id),
@@ -322,8 +322,8 @@ impl Queue for LocalQueue {
     }
 }
 
-fn passed(batch: &[Message]) -> Batch {
-    let messages = batch.iter().map(|message| platform::batch::Message {
+fn batch_of(messages: &[Message]) -> Batch {
+    let messages = messages.iter().map(|message| platform::batch::Message {
         id: message.id.clone(),
         body: message.body.clone(),
     });

@@ -51,7 +51,7 @@ impl Limits {
         Self::new(files() / 4, 2_048)
     }
 
-    /// Limits of the port of the queues, whose client is the operator command: a twelfth, at most 1,024.
+    /// Limits of the port of the queues, whose clients are the operator command and a successor: a twelfth, at most 1,024.
     pub fn internal() -> Self {
         Self::new(files() / 12, 1_024)
     }

@@ -42,7 +42,8 @@ impl ConfigError {
 }
 
 /// Reason of programs that are compiled without AWS.
-pub const WITHOUT_AWS: &str = "this program is built without AWS; start it with `make run AWS=yes`";
+pub const WITHOUT_AWS: &str =
+    "this program is built without AWS; build it with AWS=yes, as in `make run AWS=yes`";
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,6 @@
 //! measured program has a whole processor; a function has one at 1,769 MB of memory, and less below.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -227,9 +226,8 @@ fn sizes(subject: &Subject) -> Result<[Row; 2]> {
 
 /// Returns the library that `make build` puts into the archive.
 fn duckdb() -> Result<std::path::PathBuf> {
-    let folder =
-        programs::variable("DUCKDB_LIB_DIR").ok_or("DUCKDB_LIB_DIR is not set: start with `make bench`")?;
-    let found = ["libduckdb.so", "libduckdb.dylib"].map(|name| Path::new(&folder).join(name));
+    let folder = programs::folder()?.join("../duckdb");
+    let found = ["libduckdb.so", "libduckdb.dylib"].map(|name| folder.join(name));
     let found = found.into_iter().find(|path| path.is_file());
-    Ok(found.ok_or_else(|| format!("There is no library of DuckDB in {folder}."))?)
+    Ok(found.ok_or_else(|| format!("There is no library of DuckDB in {}.", folder.display()))?)
 }

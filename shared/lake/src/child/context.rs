@@ -32,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) checked: Checked,
     /// Statement that the next job runs.
     pub(crate) planned: Option<Planned>,
+    /// Whether the connection knows the function `json_text`.
+    pub(crate) has_json_text: bool,
     /// Standard output, for replies.
     pub(crate) output: File,
     /// Folder of an import, or of the platform's own statements, that the fence admits.
@@ -55,6 +57,7 @@ impl Context {
             attachments: 0,
             checked: Checked::default(),
             planned: None,
+            has_json_text: false,
             output,
             folder: None,
             deadline,
@@ -69,15 +72,14 @@ impl Context {
         done
     }
 
-    /// Closes the fence around a folder unless an earlier job did, and returns whether it was open. Refuses
-    /// another folder, and files that are not directly in it.
+    /// Closes the fence around a folder unless an earlier job did. Refuses another folder, and files that are
+    /// not directly in it.
     pub(crate) fn enclose<'a>(
         &mut self,
         folder: &Path,
         files: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<bool> {
-        let was_open = self.folder.is_none();
-        if was_open {
+    ) -> Result<()> {
+        if self.folder.is_none() {
             fence::close(&self.connection, [], [folder], "")?;
             self.folder = Some(folder.to_owned());
         }
@@ -85,7 +87,7 @@ impl Context {
             return Err(Error::internal("the child is for another folder"));
         }
         match files.into_iter().all(|file| file.parent() == Some(folder)) {
-            true => Ok(was_open),
+            true => Ok(()),
             false => Err(Error::internal("a file of an import is not in its folder")),
         }
     }

@@ -75,7 +75,7 @@ pub(crate) fn enclose(context: &mut Context, target: &Target, input: &Path) -> R
     let output = target.output.as_path();
     let folder = output.parent();
     let folder = folder.ok_or_else(|| Error::internal("the segment has no folder"))?;
-    context.enclose(folder, [output, input]).map(drop)
+    context.enclose(folder, [output, input])
 }
 
 /// Writes the rows of `relation` to the target's file. `sources` are in the order of the target's columns.

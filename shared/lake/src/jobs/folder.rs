@@ -33,8 +33,10 @@ pub(crate) enum Form {
 
 /// Returns the reply and the last part of its body.
 pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<(Value, Vec<u8>)> {
-    if context.enclose(&input.folder, [])? {
+    context.enclose(&input.folder, [])?;
+    if !context.has_json_text {
         functions::register::<JsonText>(&context.connection, json_text::NAME)?;
+        context.has_json_text = true;
     }
     match &input.form {
         Form::Rows { params, bytes } => rows(context, &input.sql, params, *bytes),

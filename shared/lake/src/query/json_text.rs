@@ -45,8 +45,8 @@ fn text_at(document: &str, pointer: &str) -> Option<String> {
         .skip(1)
         .map(|step| step.replace("~1", "/").replace("~0", "~"))
         .collect();
-    let mut deserializer = serde_json::Deserializer::from_str(document);
-    let value = Place(&steps).deserialize(&mut deserializer).ok()??;
+    let document: &RawValue = serde_json::from_str(document).ok()?;
+    let value = below(document, &steps)?;
     match value.get() {
         "null" => None,
         text if text.starts_with('"') => serde_json::from_str(text).ok(),
@@ -59,17 +59,18 @@ fn text_at(document: &str, pointer: &str) -> Option<String> {
 }
 
 /// Finds the value at some steps below a value. Of equal names the last one counts.
-struct Place<'s>(&'s [String]);
-
-impl<'de> DeserializeSeed<'de> for Place<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            [] => serde::Deserialize::deserialize(deserializer).map(Some),
-            [step, rest @ ..] => deserializer.deserialize_any(Step { step, rest }),
-        }
-    }
+fn below<'v>(value: &'v RawValue, steps: &[String]) -> Option<&'v RawValue> {
+    let [step, rest @ ..] = steps else {
+        return Some(value);
+    };
+    let step = Step { step, rest };
+    let mut deserializer = serde_json::Deserializer::from_str(value.get());
+    let value = match value.get().as_bytes().first() {
+        Some(b'{') => deserializer.deserialize_map(step),
+        Some(b'[') => deserializer.deserialize_seq(step),
+        _ => return None,
+    };
+    value.ok()?
 }
 
 struct Step<'s> {
@@ -81,14 +82,14 @@ impl<'de> Visitor<'de> for Step<'_> {
     type Value = Option<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
+        f.write_str("an object or an array")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut value = None;
         while let Some(is_step) = map.next_key_seed(Is(self.step))? {
             match is_step {
-                true => value = map.next_value_seed(Place(self.rest))?,
+                true => value = below(map.next_value()?, self.rest),
                 false => _ = map.next_value::<IgnoredAny>()?,
             }
         }
@@ -99,41 +100,14 @@ impl<'de> Visitor<'de> for Step<'_> {
         let place = self.step.parse::<usize>();
         let place = place.ok().filter(|place| place.to_string() == self.step);
         let mut value = None;
-        for index in 0.. {
+        let mut index = 0;
+        while let Some(item) = items.next_element::<&RawValue>()? {
             if Some(index) == place {
-                match items.next_element_seed(Place(self.rest))? {
-                    Some(item) => value = item,
-                    None => break,
-                }
-            } else if items.next_element::<IgnoredAny>()?.is_none() {
-                break;
+                value = below(item, self.rest);
             }
+            index += 1;
         }
         Ok(value)
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
     }
 }
 
@@ -187,7 +161,11 @@ mod tests {
         ] {
             assert_eq!(text_at(document, pointer).as_deref(), text, "{pointer}");
         }
-        for document in ["", "{", "no JSON", "{'n':1}"] {
+        assert_eq!(
+            text_at(r#"{"a":1e999,"a":{"x":1}}"#, "/a/x").as_deref(),
+            Some("1")
+        );
+        for document in ["", "{", "no JSON", "{'n':1}", r#"{"n":1} x"#] {
             assert_eq!(text_at(document, "/n"), None, "{document}");
         }
     }

@@ -3,46 +3,52 @@
 
 use std::cmp::Ordering;
 
-use jaq_json::{Num, Rc, Val};
+use jaq_json::{Map, Num, Rc, Val};
 
 /// Whole numbers up to this size are doubles, so they compare with fractions as doubles do.
 const MAX_WHOLE_DOUBLE: isize = 1 << 53;
 
+/// Orders values; what is no number equals itself, so that the order is total.
 pub(super) fn compare(left: &Val, right: &Val) -> Ordering {
+    compare_with(left, right, Ordering::Equal)
+}
+
+/// As the operators of jq: what is no number is less than itself.
+pub(super) fn compare_by_operator(left: &Val, right: &Val) -> Ordering {
+    compare_with(left, right, Ordering::Less)
+}
+
+/// `nan` is the order of two values that are no numbers.
+fn compare_with(left: &Val, right: &Val, nan: Ordering) -> Ordering {
     match (left, right) {
-        (Val::Num(left), Val::Num(right)) => compare_numbers(left, right),
-        (Val::Arr(left), Val::Arr(right)) => compare_all(left.iter(), right.iter()),
+        (Val::Num(left), Val::Num(right)) => compare_numbers(left, right, nan),
+        (Val::Arr(left), Val::Arr(right)) => compare_all(left.iter(), right.iter(), nan),
         (Val::Obj(left), Val::Obj(right)) => {
-            let sorted = |fields: &jaq_json::Map| {
-                let mut fields: Vec<_> = fields
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect();
-                fields.sort_by(|left, right| left.0.cmp(&right.0));
-                fields
-            };
             let (left, right) = (sorted(left), sorted(right));
             let names = left
                 .iter()
                 .map(|(name, _)| name)
                 .cmp(right.iter().map(|(name, _)| name));
-            names.then_with(|| {
-                compare_all(
-                    left.iter().map(|field| &field.1),
-                    right.iter().map(|field| &field.1),
-                )
-            })
+            let left = left.into_iter().map(|(_, value)| value);
+            names.then_with(|| compare_all(left, right.into_iter().map(|(_, value)| value), nan))
         }
         _ => left.cmp(right),
     }
 }
 
+fn sorted(fields: &Map) -> Vec<(&Val, &Val)> {
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    fields
+}
+
 fn compare_all<'v>(
     left: impl Iterator<Item = &'v Val>,
     mut right: impl Iterator<Item = &'v Val>,
+    nan: Ordering,
 ) -> Ordering {
     for left in left {
-        match right.next().map(|right| compare(left, right)) {
+        match right.next().map(|right| compare_with(left, right, nan)) {
             None => return Ordering::Greater,
             Some(Ordering::Equal) => {}
             Some(unequal) => return unequal,
@@ -51,18 +57,47 @@ fn compare_all<'v>(
     right.next().map_or(Ordering::Equal, |_| Ordering::Less)
 }
 
-fn compare_numbers(left: &Num, right: &Num) -> Ordering {
-    let is_small = |number: &Num| matches!(number, Num::Int(whole) if whole.abs() <= MAX_WHOLE_DOUBLE);
-    let is_fast = |number: &Num| is_small(number) || matches!(number, Num::Float(_));
+fn compare_numbers(left: &Num, right: &Num, nan: Ordering) -> Ordering {
     match (left, right) {
+        (Num::Int(left), Num::Int(right)) => left.cmp(right),
         (Num::Dec(left), Num::Dec(right)) if Rc::ptr_eq(left, right) => Ordering::Equal,
-        (Num::Int(_) | Num::BigInt(_), Num::Int(_) | Num::BigInt(_)) => left.cmp(right),
-        _ if is_fast(left) && is_fast(right) => left.cmp(right),
-        _ => match (Decimal::of(left), Decimal::of(right)) {
-            (Some(left), Some(right)) => left.cmp(&right),
-            // Infinities, and what is no number.
-            _ => left.cmp(right),
+        _ => match (double(left), double(right)) {
+            (Some(left), Some(right)) if !left.is_nan() && !right.is_nan() => {
+                left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+            }
+            _ => match (Size::of(left), Size::of(right)) {
+                (Size::NoNumber, Size::NoNumber) => nan,
+                (left, right) => left.cmp(&right),
+            },
         },
+    }
+}
+
+/// Returns a number that is a double as it is.
+fn double(number: &Num) -> Option<f64> {
+    match number {
+        Num::Float(number) => Some(*number),
+        Num::Int(whole) if whole.abs() <= MAX_WHOLE_DOUBLE => Some(*whole as f64),
+        _ => None,
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Size {
+    NoNumber,
+    NegativeInfinity,
+    Finite(Decimal),
+    Infinity,
+}
+
+impl Size {
+    fn of(number: &Num) -> Self {
+        match number {
+            Num::Float(number) if number.is_nan() => Self::NoNumber,
+            Num::Float(f64::NEG_INFINITY) => Self::NegativeInfinity,
+            Num::Float(f64::INFINITY) => Self::Infinity,
+            _ => Decimal::of(&number.to_string()).map_or(Self::NoNumber, Self::Finite),
+        }
     }
 }
 
@@ -77,11 +112,10 @@ struct Decimal {
 }
 
 impl Decimal {
-    fn of(number: &Num) -> Option<Self> {
-        let text = number.to_string();
+    fn of(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
-            None => (false, text.as_str()),
+            None => (false, text),
         };
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -91,9 +125,10 @@ impl Decimal {
         }
         // An exponent beyond 64 bits is clamped: such numbers differ by more than any digits.
         let exponent = exponent.parse().unwrap_or(match exponent.starts_with('-') {
-            true => i64::MIN / 2,
-            false => i64::MAX / 2,
+            true => i64::MIN,
+            false => i64::MAX,
         });
+        let exponent = exponent.clamp(i64::MIN / 2, i64::MAX / 2);
         let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
         let significant: Vec<u8> = digits.into_iter().skip(zeros).collect();
         let end = significant
@@ -135,38 +170,52 @@ mod tests {
     use super::*;
 
     fn number(text: &str) -> Num {
-        match text.parse() {
-            Ok(whole) => Num::Int(whole),
-            Err(_) => Num::Dec(Rc::new(text.to_owned())),
+        match text {
+            "nan" => Num::Float(f64::NAN),
+            "inf" => Num::Float(f64::INFINITY),
+            "-inf" => Num::Float(f64::NEG_INFINITY),
+            _ => match text.parse() {
+                Ok(whole) => Num::Int(whole),
+                Err(_) => Num::Dec(Rc::new(text.to_owned())),
+            },
         }
     }
 
+    fn compared(left: &Num, right: &Num) -> Ordering {
+        compare(&Val::Num(left.clone()), &Val::Num(right.clone()))
+    }
+
+    const ASCENDING: [&str; 22] = [
+        "nan",
+        "-inf",
+        "-1e9223372036854775807",
+        "-1e400",
+        "-12345678901234567.89",
+        "-12345678901234567.88",
+        "-1.5",
+        "-1e-400",
+        "0",
+        "1e-9223372036854775808",
+        "1e-400",
+        "0.1",
+        "0.10000000000000000001",
+        "1",
+        "1.00000000000000000001",
+        "100000000000000000.5",
+        "100000000000000001",
+        "1e300",
+        "1e400",
+        "1.1e400",
+        "1e9223372036854775807",
+        "inf",
+    ];
+
     #[test]
     fn numbers_are_compared_by_all_digits() {
-        let ascending = [
-            "-1e400",
-            "-12345678901234567.89",
-            "-12345678901234567.88",
-            "-1.5",
-            "-1e-400",
-            "0",
-            "1e-400",
-            "0.1",
-            "0.10000000000000000001",
-            "1",
-            "1.00000000000000000001",
-            "100000000000000000.5",
-            "100000000000000001",
-            "1e300",
-            "1.1e400",
-        ];
-        for (place, left) in ascending.iter().enumerate() {
-            for (other, right) in ascending.iter().enumerate() {
-                assert_eq!(
-                    compare_numbers(&number(left), &number(right)),
-                    place.cmp(&other),
-                    "{left} {right}"
-                );
+        for (place, left) in ASCENDING.iter().enumerate() {
+            for (other, right) in ASCENDING.iter().enumerate() {
+                let order = compared(&number(left), &number(right));
+                assert_eq!(order, place.cmp(&other), "{left} {right}");
             }
         }
         for (left, right) in [
@@ -177,7 +226,7 @@ mod tests {
             ("100e-2", "1"),
         ] {
             assert_eq!(
-                compare_numbers(&number(left), &number(right)),
+                compared(&number(left), &number(right)),
                 Ordering::Equal,
                 "{left} {right}"
             );
@@ -185,13 +234,26 @@ mod tests {
     }
 
     #[test]
+    fn order_of_many_values_is_total() {
+        let mut values: Vec<_> = (0..400)
+            .map(|place| Val::Num(number(ASCENDING[place * 7 % ASCENDING.len()])))
+            .collect();
+        values.sort_by(compare);
+        assert!(values.is_sorted_by(|left, right| compare(left, right) != Ordering::Greater));
+    }
+
+    #[test]
+    fn what_is_no_number_is_less_than_itself_by_the_operators() {
+        let nan = Val::Num(number("nan"));
+        assert_eq!(compare_by_operator(&nan, &nan), Ordering::Less);
+        assert_eq!(compare(&nan, &nan), Ordering::Equal);
+    }
+
+    #[test]
     fn computed_number_is_compared_by_its_shortest_digits() {
         let sum = Num::Float(0.1 + 0.2);
-        assert_eq!(
-            compare_numbers(&sum, &number("0.30000000000000004")),
-            Ordering::Equal
-        );
-        assert_eq!(compare_numbers(&sum, &number("0.3")), Ordering::Greater);
-        assert_eq!(compare_numbers(&Num::Float(2.0), &number("2.0")), Ordering::Equal);
+        assert_eq!(compared(&sum, &number("0.30000000000000004")), Ordering::Equal);
+        assert_eq!(compared(&sum, &number("0.3")), Ordering::Greater);
+        assert_eq!(compared(&Num::Float(2.0), &number("2.0")), Ordering::Equal);
     }
 }

@@ -6,7 +6,7 @@ use jaq_core::native::{Fun, bome, run, unary, v};
 use jaq_core::{Bind, Cv, DataT, Exn, Native, ValT as _, ValX, ValXs};
 use jaq_json::{Rc, Val};
 
-use super::compare::compare;
+use super::compare::compare_by_operator;
 use super::library::Kind;
 use super::places::{indices, place, removed, set};
 use super::rewrite::{ASSIGN, LAST, MODIFY, NONE};
@@ -298,7 +298,7 @@ fn contains(value: &Val, part: &Val) -> bool {
         (Val::TStr(text), Val::TStr(part)) => {
             String::from_utf8_lossy(text).contains(&*String::from_utf8_lossy(part))
         }
-        (value, part) => compare(value, part) == Ordering::Equal,
+        (value, part) => compare_by_operator(value, part) == Ordering::Equal,
     }
 }
 

@@ -7,7 +7,7 @@ use jaq_core::ValR;
 use jaq_core::ops::Math;
 use jaq_json::{Num, Val};
 
-use super::compare::compare;
+use super::compare::compare_by_operator;
 use super::value::{Error, Value, failure};
 
 fn no_operation(left: &Value, operation: Math, right: &Value) -> Error {
@@ -47,8 +47,11 @@ impl Sub for Value {
         match (&self.0, &other.0) {
             (Val::Num(_), Val::Num(_)) => library(self.0 - other.0),
             (Val::Arr(items), Val::Arr(others)) => {
-                let is_taken =
-                    |item: &&Val| others.iter().any(|other| compare(item, other) == Ordering::Equal);
+                let is_taken = |item: &&Val| {
+                    others
+                        .iter()
+                        .any(|other| compare_by_operator(item, other) == Ordering::Equal)
+                };
                 Ok(Self(
                     items.iter().filter(|item| !is_taken(item)).cloned().collect(),
                 ))

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use jaq_json::{Rc, Val};
 
-use super::compare::compare;
+use super::compare::compare_by_operator;
 use super::value::{Error, Value, failure};
 
 /// Maximum index that makes a list grow: beyond it, the result could not be kept.
@@ -47,7 +47,7 @@ pub(super) fn indices(items: &[Val], part: &[Val]) -> Value {
         return Value(Vec::<Val>::new().into_iter().collect());
     }
     let places = items.windows(part.len()).enumerate();
-    let is_equal = |(item, part): (&Val, &Val)| compare(item, part) == Ordering::Equal;
+    let is_equal = |(item, part): (&Val, &Val)| compare_by_operator(item, part) == Ordering::Equal;
     let places = places.filter(|(_, window)| window.iter().zip(part).all(is_equal));
     Value(places.map(|(place, _)| Val::from(place)).collect())
 }

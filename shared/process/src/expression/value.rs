@@ -10,7 +10,7 @@ use jaq_core::{ValR, ValX};
 use jaq_json::{Map, Num, Rc, Val};
 use jaq_std::ValT as _;
 
-use super::compare::compare;
+use super::compare::{compare, compare_by_operator};
 use super::json;
 use super::places::{indices, place, slice};
 
@@ -22,15 +22,19 @@ pub(super) struct Value(pub Val);
 
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        compare_by_operator(&self.0, &other.0) == Ordering::Equal
     }
 }
 
 impl Eq for Value {}
 
+#[expect(
+    clippy::non_canonical_partial_ord_impl,
+    reason = "by jq's operators, what is no number is less than itself, and no order can be so"
+)]
 impl PartialOrd for Value {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+        Some(compare_by_operator(&self.0, &other.0))
     }
 }
 
