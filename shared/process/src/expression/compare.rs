@@ -96,8 +96,18 @@ impl Size {
             Num::Float(number) if number.is_nan() => Self::NoNumber,
             Num::Float(f64::NEG_INFINITY) => Self::NegativeInfinity,
             Num::Float(f64::INFINITY) => Self::Infinity,
-            _ => Decimal::of(&number.to_string()).map_or(Self::NoNumber, Self::Finite),
+            // As in jq, where a number beyond a double is infinite.
+            Num::Dec(text) => match text.parse::<f64>() {
+                Ok(f64::INFINITY) => Self::Infinity,
+                Ok(f64::NEG_INFINITY) => Self::NegativeInfinity,
+                _ => Self::finite(text),
+            },
+            _ => Self::finite(&number.to_string()),
         }
+    }
+
+    fn finite(text: &str) -> Self {
+        Decimal::of(text).map_or(Self::NoNumber, Self::Finite)
     }
 }
 
@@ -185,11 +195,9 @@ mod tests {
         compare(&Val::Num(left.clone()), &Val::Num(right.clone()))
     }
 
-    const ASCENDING: [&str; 22] = [
+    const ASCENDING: [&str; 17] = [
         "nan",
         "-inf",
-        "-1e9223372036854775807",
-        "-1e400",
         "-12345678901234567.89",
         "-12345678901234567.88",
         "-1.5",
@@ -204,9 +212,6 @@ mod tests {
         "100000000000000000.5",
         "100000000000000001",
         "1e300",
-        "1e400",
-        "1.1e400",
-        "1e9223372036854775807",
         "inf",
     ];
 
@@ -224,6 +229,9 @@ mod tests {
             ("-0.0", "0"),
             ("0e5", "0"),
             ("100e-2", "1"),
+            ("1e400", "inf"),
+            ("1e9223372036854775807", "1.1e400"),
+            ("-1e9223372036854775807", "-inf"),
         ] {
             assert_eq!(
                 compared(&number(left), &number(right)),
