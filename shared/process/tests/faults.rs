@@ -304,6 +304,20 @@ fn errors_that_nothing_can_be_are_not_caught() {
 }
 
 #[test]
+fn jitter_goes_from_the_shorter_time_to_the_longer_one() {
+    let with = |from: &str, to: &str| {
+        let jitter = format!("{{ from: {from}, to: {to} }}");
+        tasks(&format!(
+            "a: {{ try: [], catch: {{ retry: {{ jitter: {jitter} }} }} }}"
+        ))
+    };
+    let at = "/do/0/a/catch/retry/jitter";
+    refused(&with("PT2S", "PT1S"), &[(at, "is longer than 'to'")]);
+    passes(&with("PT1S", "PT2S"));
+    passes(&with("PT1S", "PT1S"));
+}
+
+#[test]
 fn calls_and_events() {
     refused(
         &tasks(

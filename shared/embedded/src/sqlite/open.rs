@@ -78,7 +78,8 @@ fn refuse_emptied(path: &Path) -> Result<(), ConfigError> {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     let wal = PathBuf::from(wal);
-    if bytes(path) == 0 && bytes(&wal) > 0 {
+    // The WAL first: a process that is making the file writes its first page before anything into the WAL.
+    if bytes(&wal) > 0 && bytes(path) == 0 {
         return Err(ConfigError::new(format!(
             "The file {} is missing or empty, but {} beside it is not. Put both files of a copy, or a backup, in their \
              place; or remove the second one to begin without records.",

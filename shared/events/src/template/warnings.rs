@@ -144,12 +144,11 @@ fn braces<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
         if end < from {
             end = from + text.get(from..)?.find(close)?;
         }
-        let inside = text.get(from..end)?.trim_start();
-        let is_own = open == "{{"
-            && inside
-                .strip_prefix("event.")
-                .is_some_and(|path| !path.trim().is_empty());
-        if !is_own && is_reference(inside.trim_end()) {
+        let inside = text.get(from..end)?.trim();
+        let is_own = open == "{{" && inside.strip_prefix("event.").is_some_and(|path| !path.is_empty());
+        // Blocks and raw values of Handlebars: `{{#if paid}}`, `{{{name}}}`.
+        let is_block = open == "{{" && inside.starts_with(['#', '^', '{', '&']) && inside.len() > 1;
+        if is_block || !is_own && is_reference(inside) {
             return text.get(at..end + close.len());
         }
     }
@@ -158,7 +157,8 @@ fn braces<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 /// Returns a word of a text that begins like a reference with a dollar sign.
 fn dollars(text: &str) -> Option<&str> {
     let references = ["$event", "$event_ref", "$delivery", "$"];
-    let mut words = text.split_whitespace();
+    // A word begins after a blank, or after a sign as in `n=$event.action`.
+    let mut words = text.split(|letter: char| letter.is_whitespace() || "=?&,;:/(\"'".contains(letter));
     words.find(|word| {
         let root = word.split(['.', '[']).next().unwrap_or_default();
         let is_whole = *word == text && is_reference(word);
@@ -199,6 +199,10 @@ mod tests {
             ("$details.payload", "'$details.payload'"),
             ("Order $event.resource_id came", "'$event.resource_id'"),
             ("id: $delivery.id", "'$delivery.id'"),
+            ("n=$event.resource_id", "'$event.resource_id'"),
+            ("http://127.0.0.1/a?x=$event.resource_id", "'$event.resource_id'"),
+            ("{{#if event.paid}}yes{{/if}}", "'{{#if event.paid}}'"),
+            ("{{{event.action}}}", "'{{{event.action}}'"),
         ] {
             let warnings = warnings_about(json!({ "a": [text] }));
             assert_eq!(warnings.len(), 1, "{text}");
@@ -222,7 +226,6 @@ mod tests {
             "$100",
             "$",
             "a $ b",
-            "{{#if x}}yes{{/if}}",
             "{{",
             "{{}}",
             "${",
@@ -273,7 +276,7 @@ mod tests {
             ".a.b",
             "$item.x",
             "costs $5",
-            "{{#if x}}",
+            "{{",
         ] {
             let definition = Map::from_iter([("if".to_owned(), json!(text))]);
             assert_eq!(of_definition("target.definition", &definition), [""; 0], "{text}");

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::data::Data;
-use crate::definition::{Backoff, ErrorTemplate, Retry, RetryLimits, Template};
+use crate::definition::{Backoff, ErrorTemplate, Retry, RetryLimits, Span, Template};
 use crate::fault::Place;
 use crate::source::Tree;
 
@@ -86,6 +86,11 @@ impl Checker {
             let to = self.required(&mut fields, "to");
             let to = to.and_then(|(at, tree)| self.span(&at, tree));
             self.done(&fields, "'jitter'");
+            if let (Some(Span::Fixed(from)), Some(Span::Fixed(to))) = (&from, &to)
+                && from > to
+            {
+                self.report(&at, "The field 'from' is longer than 'to'; exchange them.");
+            }
             Some((from?, to?))
         });
         self.done(&fields, "a retry policy");
