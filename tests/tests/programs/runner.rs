@@ -189,7 +189,7 @@ async fn a_runner_takes_over_from_another_one() {
     // It has ended by itself, so this only reads its status.
     assert_eq!(service.process().stop(), Some(0), "{}", service.log());
     let client = Client::new(second.base_url());
-    client.get(second.token(), &path).await.expect_status(200);
+    client.get(&token, &path).await.expect_status(200);
 }
 
 #[tokio::test]
