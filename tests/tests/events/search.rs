@@ -109,6 +109,14 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
             json!({ "status": ["done"] }),
             "The field 'status' names 'done'; there are evaluating, pending, running, retrying, succeeded, failed, cancelled.",
         ),
+        (
+            json!({ "target_type": ["Webhook"] }),
+            "The field 'target_type' names 'Webhook'; there are webhook, workflow, agent, process.",
+        ),
+        (
+            json!({ "event_category": ["External"] }),
+            "The field 'event_category' names 'External'; there are content,",
+        ),
         (json!({ "status": "failed" }), "$.status"),
         (json!({ "cursor": "x" }), "does not belong to this listing"),
         (json!({ "from": "yesterday" }), "$.from"),

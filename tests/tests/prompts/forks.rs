@@ -267,6 +267,9 @@ async fn publishing_holds_until_the_next_update() {
     let token = scope.token(Persona::Developer);
     let created = service.post(&token, "/prompts", &prompt("Greeting")).await;
     let (id, path) = (created.id(), format!("/prompts/{}", created.id()));
+    let misspelt = json!({ "versoin": 1 });
+    let refused = service.post(&token, &format!("{path}/publish"), &misspelt).await;
+    assert!(refused.expect_status(400).message().contains("versoin"));
     scope.ops(&["prompt", "publish", &id]).expect_success();
     let published = service.get(&token, &path).await.expect_status(200);
     assert_eq!(published.body["status"], "published");

@@ -70,6 +70,28 @@ async fn a_workflow_type_that_does_not_exist_is_refused_with_those_that_do() {
 }
 
 #[tokio::test]
+async fn fields_of_a_target_that_are_no_templates_are_warned_of() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let mut webhook = events.webhook_body("/?x=$event.resource_id");
+    webhook["target"]["signing_mode"] = json!("signed");
+    webhook["target"]["headers"] = json!({ "x-request-id": "{{ event.event_id }}" });
+    let run = workflow(json!({ "workflow_class": "{{x1}}", "workflow_id": "my-id" }));
+    for (body, fields) in [
+        (webhook, ["target.url", "target.headers.x-request-id"]),
+        (run, ["target.workflow_class", "no event has a field 'my-id'"]),
+    ] {
+        let warnings = events.subscribe(&body).await["warnings"].clone();
+        let warnings: Vec<_> = warnings.as_array().unwrap().iter().collect();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        for (warning, field) in warnings.iter().zip(fields) {
+            assert!(warning.as_str().unwrap().contains(field), "{warnings:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_webhook_without_signatures_is_taken_with_a_warning() {
     let Some(events) = Events::start().await else {
         return;
