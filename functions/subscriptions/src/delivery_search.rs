@@ -104,8 +104,8 @@ async fn handler(
             .iter()
             .map(|text| status(text))
             .collect::<Result<_>>()?,
-        target_type: known("target_type", body.target_type, &TARGET_TYPES)?,
-        event_category: known(
+        target_type: among("target_type", body.target_type, &TARGET_TYPES)?,
+        event_category: among(
             "event_category",
             body.event_category,
             &Category::ALL.map(|category| category.as_str()),
@@ -132,7 +132,7 @@ async fn handler(
 }
 
 /// Refuses a name that no delivery has.
-fn known(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
+fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
     match names.iter().find(|name| !all.contains(&name.as_str())) {
         None => Ok(names),
         Some(name) => Err(Error::invalid(format!(

@@ -104,8 +104,8 @@ mod tests {
 
     impl Inbox for Kept {
         fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()> {
-            let asked = (receipt_handle.to_owned(), delay.as_secs());
-            self.0.lock().unwrap().push(asked);
+            let pause = (receipt_handle.to_owned(), delay.as_secs());
+            self.0.lock().unwrap().push(pause);
             Box::pin(async {})
         }
     }
@@ -151,10 +151,10 @@ mod tests {
             .map(|failure| failure.item_identifier.as_str())
             .collect();
         assert_eq!(failed, ["b", "c"]);
-        let mut asked = inbox.0.lock().unwrap().clone();
-        asked.sort();
+        let mut pauses = inbox.0.lock().unwrap().clone();
+        pauses.sort();
         assert_eq!(
-            asked,
+            pauses,
             [("receipt of b".to_owned(), 20), ("receipt of c".to_owned(), 5)]
         );
     }

@@ -99,6 +99,9 @@ async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
 /// goes on. Its own port is free only after its end.
 async fn listen_and_own(arguments: &Arguments) -> Result<(TcpListener, DataDir), ConfigError> {
     let is_others = || {
+        // Without a data directory there is no other runner, and a refused start makes none.
+        let is_present = DataDir::is_present(&arguments.data_dir);
+        is_present.then_some(())?;
         let origin = DataDir::open_keys(&arguments.data_dir).ok()?.origin()?;
         origin.ends_with(&format!(":{}", arguments.port)).then_some(())
     };

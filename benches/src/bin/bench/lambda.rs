@@ -227,7 +227,7 @@ fn sizes(subject: &Subject) -> Result<[Row; 2]> {
 /// Returns the library that `make build` puts into the archive.
 fn duckdb() -> Result<std::path::PathBuf> {
     let folder = programs::folder()?.join("../duckdb");
-    let found = ["libduckdb.so", "libduckdb.dylib"].map(|name| folder.join(name));
-    let found = found.into_iter().find(|path| path.is_file());
-    Ok(found.ok_or_else(|| format!("There is no library of DuckDB in {}.", folder.display()))?)
+    let libraries = ["libduckdb.so", "libduckdb.dylib"].map(|name| folder.join(name));
+    let library = libraries.into_iter().find(|path| path.is_file());
+    Ok(library.ok_or_else(|| format!("There is no library of DuckDB in {}.", folder.display()))?)
 }

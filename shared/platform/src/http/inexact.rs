@@ -21,7 +21,7 @@ pub struct Inexact<'a> {
 }
 
 /// The digits of a JSON text. They are looked through when the first number is asked for: most of a large body is
-/// rows, whose numbers nobody rounds.
+/// rows, whose numbers keep their digits.
 #[derive(Debug)]
 pub struct Digits<'a> {
     json: &'a [u8],
