@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use platform::bus::Bus;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::runs::{Committed, DueRun, UpdatesHead};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::json;
@@ -264,68 +265,62 @@ impl Shared {
     }
 }
 
+#[async_trait]
 impl Store for Shared {
-    fn find<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+    async fn find(&self, _: &Tenant, run_id: &str) -> Result<Option<RunState>> {
         let found = self.memory().runs.get(run_id).map(|(_, json)| json.clone());
-        Box::pin(async move {
-            found
-                .map(|json| serde_json::from_str(&json).map_err(Error::internal))
-                .transpose()
-        })
+        found
+            .map(|json| serde_json::from_str(&json).map_err(Error::internal))
+            .transpose()
     }
 
-    fn find_current<'a>(&'a self, _: &'a Tenant, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
+    async fn find_current(&self, _: &Tenant, id: &str) -> Result<Option<String>> {
         let found = self.memory().current.get(id).cloned();
-        Box::pin(async move { Ok(found) })
+        Ok(found)
     }
 
-    fn history<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
+    async fn history(&self, _: &Tenant, run_id: &str) -> Result<Vec<Event>> {
         let found = self.memory().chunks.get(run_id).cloned();
-        Box::pin(async move { Ok(found.unwrap_or_default()) })
+        Ok(found.unwrap_or_default())
     }
 
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>> {
-        Box::pin(async move {
-            let history = self.history(tenant, run_id).await?;
-            Ok(history.into_iter().find(|found| found.id == event))
-        })
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
+        let history = self.history(tenant, run_id).await?;
+        Ok(history.into_iter().find(|found| found.id == event))
     }
 
-    fn commit<'a>(&'a self, _: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
-        Box::pin(async move { self.write(commit) })
+    async fn commit(&self, _: &Tenant, commit: &Commit) -> Result<Committed> {
+        self.write(commit)
     }
 
-    fn due(&self, _: UtcTime, _: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn due(&self, _: UtcTime, _: bool) -> Result<Vec<DueRun>> {
+        Ok(Vec::new())
     }
 
-    fn updates_head<'a>(&'a self, _: &'a Tenant, _: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
-        Box::pin(async { Ok(UpdatesHead::default()) })
+    async fn updates_head(&self, _: &Tenant, _: &str) -> Result<UpdatesHead> {
+        Ok(UpdatesHead::default())
     }
 
-    fn put_payload<'a>(&'a self, key: &'a str, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { Err(Error::internal(format!("the payload {key} is large"))) })
+    async fn put_payload(&self, key: &str, _: &str) -> Result<()> {
+        Err(Error::internal(format!("the payload {key} is large")))
     }
 
-    fn find_payload<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
-        Box::pin(async { Ok(None) })
+    async fn find_payload(&self, _: &str) -> Result<Option<Box<RawValue>>> {
+        Ok(None)
     }
 }
 
+#[async_trait]
 impl Queue for Shared {
-    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.hints.send(body.to_owned()).map_err(Error::internal) })
+    async fn send_as(&self, body: &str, _: Delivery<'_>) -> Result<()> {
+        self.hints.send(body.to_owned()).map_err(Error::internal)
     }
 }
 
+#[async_trait]
 impl Bus for Shared {
-    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn publish(&self, _: &str) -> Result<()> {
+        Ok(())
     }
 }
 

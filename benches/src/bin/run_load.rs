@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use async_trait::async_trait;
 use clap::Parser;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
-use platform::queue::BoxFuture;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::json;
@@ -126,8 +126,9 @@ fn engine(services: &Services) -> Result<Engine, Error> {
 
 struct Nowhere;
 
+#[async_trait]
 impl Bus for Nowhere {
-    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, platform::Result<()>> {
-        Box::pin(async { Err(platform::Error::unavailable("nothing is published here")) })
+    async fn publish(&self, _: &str) -> platform::Result<()> {
+        Err(platform::Error::unavailable("nothing is published here"))
     }
 }

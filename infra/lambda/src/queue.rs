@@ -81,11 +81,11 @@ fn receipt(message: &SqsMessage) -> Option<(String, (String, u32))> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use async_trait::async_trait;
     use serde_json::json;
 
     use super::*;
     use platform::Error;
-    use platform::queue::BoxFuture;
 
     fn message(id: &str, body: &str, receives: &str) -> SqsMessage {
         serde_json::from_value(json!({
@@ -102,11 +102,11 @@ mod tests {
     #[derive(Default)]
     struct Kept(Mutex<Vec<(String, u64)>>);
 
+    #[async_trait]
     impl Inbox for Kept {
-        fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()> {
+        async fn postpone(&self, receipt_handle: &str, delay: Duration) {
             let pause = (receipt_handle.to_owned(), delay.as_secs());
             self.0.lock().unwrap().push(pause);
-            Box::pin(async {})
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use platform::bus::{Bus, DETAIL_TYPE, SOURCE};
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::{Clock, Error, Result, ids};
 use serde::Deserialize;
 use serde_json::json;
@@ -27,36 +28,35 @@ impl LocalBus {
     }
 }
 
+#[async_trait]
 impl Bus for LocalBus {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let now = self.clock.now();
-            // Keep the text as it is, so that its bytes do not change on the way.
-            let detail: &RawValue = serde_json::from_str(detail).map_err(Error::internal)?;
-            let head = json!({
-                "version": "0",
-                "id": ids::new_id(now),
-                "detail-type": DETAIL_TYPE,
-                "source": SOURCE,
-                "account": "000000000000",
-                "time": now,
-                "region": "us-east-1",
-                "resources": [],
-            });
-            let head = head.to_string();
-            let body = format!(r#"{},"detail":{detail}}}"#, head.trim_end_matches('}'));
-            let of: Option<Sender> = serde_json::from_str(detail.get()).ok();
-            let account = of.as_ref().map(|of| of.account_id.as_str());
-            let delivery = Delivery {
-                group: account,
-                account,
-                ..Delivery::default()
-            };
-            for target in &self.targets {
-                target.send_as(&body, delivery).await?;
-            }
-            Ok(())
-        })
+    async fn publish(&self, detail: &str) -> Result<()> {
+        let now = self.clock.now();
+        // Keep the text as it is, so that its bytes do not change on the way.
+        let detail: &RawValue = serde_json::from_str(detail).map_err(Error::internal)?;
+        let head = json!({
+            "version": "0",
+            "id": ids::new_id(now),
+            "detail-type": DETAIL_TYPE,
+            "source": SOURCE,
+            "account": "000000000000",
+            "time": now,
+            "region": "us-east-1",
+            "resources": [],
+        });
+        let head = head.to_string();
+        let body = format!(r#"{},"detail":{detail}}}"#, head.trim_end_matches('}'));
+        let of: Option<Sender> = serde_json::from_str(detail.get()).ok();
+        let account = of.as_ref().map(|of| of.account_id.as_str());
+        let delivery = Delivery {
+            group: account,
+            account,
+            ..Delivery::default()
+        };
+        for target in &self.targets {
+            target.send_as(&body, delivery).await?;
+        }
+        Ok(())
     }
 }
 
@@ -69,11 +69,12 @@ mod tests {
     #[derive(Default)]
     struct Kept(Mutex<Vec<String>>, Mutex<Vec<Option<String>>>);
 
+    #[async_trait]
     impl Queue for Kept {
-        fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
             self.1.lock().unwrap().push(delivery.account.map(str::to_owned));
             self.0.lock().unwrap().push(body.to_owned());
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 

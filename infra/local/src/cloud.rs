@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use models::{Model, ModelConfig};
 use platform::config::{AwsEnvironment, ConfigError, WITHOUT_AWS};
 use platform::deployment::Backend;
 use platform::objects::Objects;
-use platform::queue::BoxFuture;
 use platform::records::store::RecordStore;
 use platform::secrets::{SecretStore, Versions};
 use platform::sources::{Download, Place, RemoteObjects, SourceError};
@@ -76,15 +76,17 @@ impl Cloud {
 /// Refuses what needs AWS.
 struct Absent;
 
+#[async_trait]
 impl SecretStore for Absent {
-    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Versions>> {
+    async fn versions(&self, name: &str) -> Result<Versions> {
         let refusal = format!("The secret '{name}' is in AWS, and {WITHOUT_AWS}.");
-        Box::pin(async move { Err(Error::internal(refusal)) })
+        Err(Error::internal(refusal))
     }
 }
 
+#[async_trait]
 impl RemoteObjects for Absent {
-    fn get_to_file<'a>(&'a self, _: Place<'a>, _: Download<'a>) -> BoxFuture<'a, Result<(), SourceError>> {
-        Box::pin(async { Err(SourceError::Failed(WITHOUT_AWS.to_owned())) })
+    async fn get_to_file(&self, _: Place<'_>, _: Download<'_>) -> Result<(), SourceError> {
+        Err(SourceError::Failed(WITHOUT_AWS.to_owned()))
     }
 }

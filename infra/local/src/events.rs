@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use async_trait::async_trait;
 use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
@@ -13,7 +14,7 @@ use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Environment, Retention};
 use platform::outbound::Outbound;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
@@ -150,11 +151,10 @@ impl LocalEvents {
 /// Logs unreadable events instead of queueing them, because the user of a laptop reads the log.
 struct SetAside;
 
+#[async_trait]
 impl Queue for SetAside {
-    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, platform::Result<()>> {
-        Box::pin(async move {
-            error!(letter = body, "event set aside as dead letter");
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, _: Delivery<'_>) -> platform::Result<()> {
+        error!(letter = body, "event set aside as dead letter");
+        Ok(())
     }
 }

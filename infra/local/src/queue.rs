@@ -12,10 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use platform::batch::{Batch, back_off};
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -303,22 +304,21 @@ impl State {
     }
 }
 
+#[async_trait]
 impl Queue for LocalQueue {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let id = ids::new_id(self.clock.now());
-            let message = Message {
-                id,
-                group: delivery.group.unwrap_or_default().into(),
-                account: delivery.account.map(Into::into),
-                body: body.to_owned(),
-                receives: 0,
-            };
-            let share = self.settings.group_share;
-            self.state().wait(message, delivery.delay, share);
-            self.changed.notify_waiters();
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        let id = ids::new_id(self.clock.now());
+        let message = Message {
+            id,
+            group: delivery.group.unwrap_or_default().into(),
+            account: delivery.account.map(Into::into),
+            body: body.to_owned(),
+            receives: 0,
+        };
+        let share = self.settings.group_share;
+        self.state().wait(message, delivery.delay, share);
+        self.changed.notify_waiters();
+        Ok(())
     }
 }
 

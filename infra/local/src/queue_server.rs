@@ -8,6 +8,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{Request, StatusCode, header};
@@ -17,7 +18,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use platform::config::Secret;
-use platform::queue::{BoxFuture, Delivery, MAX_DELAY, Queue};
+use platform::queue::{Delivery, MAX_DELAY, Queue};
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -129,15 +130,14 @@ pub(crate) struct RemoteQueue {
     pub(crate) name: String,
 }
 
+#[async_trait]
 impl Queue for RemoteQueue {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         let message = Message {
             body: body.to_owned(),
             delay_ms: u64::try_from(delivery.delay.as_millis()).unwrap_or(u64::MAX),
         };
-        Box::pin(async move {
-            let path = format!("queues/{}", self.name);
-            self.runner.post(&path, &message).await
-        })
+        let path = format!("queues/{}", self.name);
+        self.runner.post(&path, &message).await
     }
 }

@@ -1,11 +1,11 @@
 //! Emulates a KMS key: AES-256-GCM with a key of the data directory.
 
+use async_trait::async_trait;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
 use aws_lc_rs::aead::{NONCE_LEN, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use platform::config::{ConfigError, Secret};
-use platform::queue::BoxFuture;
 use platform::sealing::{Place, Sealer, check_length};
 use platform::{Error, Result};
 
@@ -31,36 +31,33 @@ impl LocalSealer {
     }
 }
 
+#[async_trait]
 impl Sealer for LocalSealer {
-    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move {
-            check_length(secret)?;
-            let mut bytes = secret.expose().as_bytes().to_vec();
-            let nonce = self
-                .key
-                .seal_in_place_append_tag(Aad::from(bound_to(place)), &mut bytes)
-                .map_err(Error::internal)?;
-            Ok(BASE64.encode([nonce.as_ref().as_slice(), &bytes].concat()))
-        })
+    async fn seal(&self, place: Place<'_>, secret: &Secret) -> Result<String> {
+        check_length(secret)?;
+        let mut bytes = secret.expose().as_bytes().to_vec();
+        let nonce = self
+            .key
+            .seal_in_place_append_tag(Aad::from(bound_to(place)), &mut bytes)
+            .map_err(Error::internal)?;
+        Ok(BASE64.encode([nonce.as_ref().as_slice(), &bytes].concat()))
     }
 
-    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
-        Box::pin(async move {
-            let shut = || Error::internal("the secret was not sealed for this place with this key");
-            let bytes = BASE64.decode(sealed).map_err(Error::internal)?;
-            let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or_else(shut)?;
-            let mut rest = rest.to_vec();
-            let opened = self
-                .key
-                .open_in_place(
-                    Nonce::assume_unique_for_key(*nonce),
-                    Aad::from(bound_to(place)),
-                    &mut rest,
-                )
-                .map_err(|_| shut())?;
-            let text = String::from_utf8(opened.to_vec()).map_err(Error::internal)?;
-            Ok(Secret::new(text))
-        })
+    async fn open(&self, place: Place<'_>, sealed: &str) -> Result<Secret> {
+        let shut = || Error::internal("the secret was not sealed for this place with this key");
+        let bytes = BASE64.decode(sealed).map_err(Error::internal)?;
+        let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or_else(shut)?;
+        let mut rest = rest.to_vec();
+        let opened = self
+            .key
+            .open_in_place(
+                Nonce::assume_unique_for_key(*nonce),
+                Aad::from(bound_to(place)),
+                &mut rest,
+            )
+            .map_err(|_| shut())?;
+        let text = String::from_utf8(opened.to_vec()).map_err(Error::internal)?;
+        Ok(Secret::new(text))
     }
 }
 

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
 use platform::config::ConfigError;
-use platform::queue::BoxFuture;
 use platform::signing::SigningKey;
 use platform::{Error, Result};
 use tokio::sync::OnceCell;
@@ -75,23 +75,20 @@ fn read(path: &Path) -> Result<KeyPair, ConfigError> {
     })
 }
 
+#[async_trait]
 impl SigningKey for LocalSigningKey {
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let key = self.key().await?;
-            let mut signature = vec![0; key.public_modulus_len()];
-            key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature)
-                .map_err(Error::internal)?;
-            Ok(signature)
-        })
+    async fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let key = self.key().await?;
+        let mut signature = vec![0; key.public_modulus_len()];
+        key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature)
+            .map_err(Error::internal)?;
+        Ok(signature)
     }
 
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let der = AsDer::<PublicKeyX509Der<'_>>::as_der(self.key().await?.public_key())
-                .map_err(Error::internal)?;
-            Ok(der.as_ref().to_vec())
-        })
+    async fn public_key(&self) -> Result<Vec<u8>> {
+        let der =
+            AsDer::<PublicKeyX509Der<'_>>::as_der(self.key().await?.public_key()).map_err(Error::internal)?;
+        Ok(der.as_ref().to_vec())
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use aws::Aws;
 use bytes::Bytes;
 use lake::FileFormat;
@@ -21,7 +22,7 @@ use platform::config::{AwsEnvironment, Environment, Secret};
 use platform::deployment::Backend as _;
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use platform::sources::Sources;
 use platform::{Clock, Result, Tenant, UtcTime};
@@ -44,12 +45,11 @@ impl Messages {
     }
 }
 
+#[async_trait]
 impl Queue for Messages {
-    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.0.lock().unwrap().push(body.to_owned());
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, _: Delivery<'_>) -> Result<()> {
+        self.0.lock().unwrap().push(body.to_owned());
+        Ok(())
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use platform::bus::{Bus, DETAIL_TYPE, SOURCE};
-use platform::queue::BoxFuture;
 use platform::{Error, Result};
 
 pub struct EventBridgeBus {
@@ -22,28 +22,27 @@ impl EventBridgeBus {
     }
 }
 
+#[async_trait]
 impl Bus for EventBridgeBus {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let entry = PutEventsRequestEntry::builder()
-                .event_bus_name(&*self.name)
-                .source(SOURCE)
-                .detail_type(DETAIL_TYPE)
-                .detail(detail)
-                .build();
-            let answer = self
-                .client
-                .put_events()
-                .entries(entry)
-                .send()
-                .await
-                .map_err(|error| {
-                    Error::unavailable(aws_sdk_eventbridge::error::DisplayErrorContext(error).to_string())
-                })?;
-            match answer.entries().first().and_then(|entry| entry.error_code()) {
-                Some(code) => Err(Error::unavailable(format!("the bus refused the event: {code}"))),
-                None => Ok(()),
-            }
-        })
+    async fn publish(&self, detail: &str) -> Result<()> {
+        let entry = PutEventsRequestEntry::builder()
+            .event_bus_name(&*self.name)
+            .source(SOURCE)
+            .detail_type(DETAIL_TYPE)
+            .detail(detail)
+            .build();
+        let answer = self
+            .client
+            .put_events()
+            .entries(entry)
+            .send()
+            .await
+            .map_err(|error| {
+                Error::unavailable(aws_sdk_eventbridge::error::DisplayErrorContext(error).to_string())
+            })?;
+        match answer.entries().first().and_then(|entry| entry.error_code()) {
+            Some(code) => Err(Error::unavailable(format!("the bus refused the event: {code}"))),
+            None => Ok(()),
+        }
     }
 }

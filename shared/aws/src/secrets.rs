@@ -1,10 +1,10 @@
 //! Reads secrets from AWS Secrets Manager.
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::error::DisplayErrorContext;
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::secrets::{SecretStore, Versions};
 use platform::{Error, Result};
 
@@ -38,16 +38,14 @@ impl SecretsManager {
     }
 }
 
+#[async_trait]
 impl SecretStore for SecretsManager {
-    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Versions>> {
-        Box::pin(async move {
-            let current = self.version(name, "AWSCURRENT").await?;
-            let previous = self.version(name, "AWSPREVIOUS").await?;
-            let current = current.ok_or_else(|| {
-                Error::internal(format!("the secret '{name}' does not exist or has no text"))
-            })?;
-            Ok(Versions { current, previous })
-        })
+    async fn versions(&self, name: &str) -> Result<Versions> {
+        let current = self.version(name, "AWSCURRENT").await?;
+        let previous = self.version(name, "AWSPREVIOUS").await?;
+        let current = current
+            .ok_or_else(|| Error::internal(format!("the secret '{name}' does not exist or has no text")))?;
+        Ok(Versions { current, previous })
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
-use platform::queue::BoxFuture;
 use platform::records::schema::{EXPIRES_AT, TableKind, indexes};
 use platform::records::store::checks::{check_key, check_keys, check_step, check_values};
 use platform::records::store::limits::{MAX_PAGE_BYTES, bytes_of, check_item, check_steps};
@@ -123,96 +123,74 @@ fn no_table(name: &str) -> Error {
     Error::internal(format!("there is no table {name}"))
 }
 
+#[async_trait]
 impl RecordStore for Model {
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        Box::pin(async move {
-            check_key(key)?;
-            self.with(table, |table| Ok(table.items.get(&place(key)).cloned()))
-        })
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        check_key(key)?;
+        self.with(table, |table| Ok(table.items.get(&place(key)).cloned()))
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        Box::pin(async move {
-            check_keys(keys)?;
-            let found = |key| self.with(table, |table| Ok(table.items.get(&place(key)).cloned()));
-            keys.iter().map(found).collect()
-        })
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        check_keys(keys)?;
+        let found = |key| self.with(table, |table| Ok(table.items.get(&place(key)).cloned()));
+        keys.iter().map(found).collect()
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move { self.commit(&[step]) })
+    async fn write(&self, step: Step) -> Result<Written> {
+        self.commit(&[step])
     }
 
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            check_steps(&steps)?;
-            self.commit(&steps)
-        })
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        check_steps(&steps)?;
+        self.commit(&steps)
     }
 
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            check_key(key)?;
-            if number == EXPIRES_AT {
-                return Err(Error::internal(
-                    "the number to add to is the one that ends the item's life",
-                ));
-            }
-            let mut tables = self.lock();
-            let items = &mut tables.get_mut(table).ok_or_else(|| no_table(table))?.items;
-            let mut item = updated(key, items.get(&place(key)), &Changes::default())?;
-            let before = item.get(number).map_or(Some(0), serde_json::Value::as_u64);
-            let after = before.and_then(|before| before.checked_add(amount));
-            let after = after.ok_or_else(|| Error::internal(format!("{number} is no such number")))?;
-            item.set(number, after);
-            item.set(EXPIRES_AT, expires_at);
-            check_item(&item)?;
-            items.insert(place(key), item);
-            Ok(after)
-        })
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        check_key(key)?;
+        if number == EXPIRES_AT {
+            return Err(Error::internal(
+                "the number to add to is the one that ends the item's life",
+            ));
+        }
+        let mut tables = self.lock();
+        let items = &mut tables.get_mut(table).ok_or_else(|| no_table(table))?.items;
+        let mut item = updated(key, items.get(&place(key)), &Changes::default())?;
+        let before = item.get(number).map_or(Some(0), serde_json::Value::as_u64);
+        let after = before.and_then(|before| before.checked_add(amount));
+        let after = after.ok_or_else(|| Error::internal(format!("{number} is no such number")))?;
+        item.set(number, after);
+        item.set(EXPIRES_AT, expires_at);
+        check_item(&item)?;
+        items.insert(place(key), item);
+        Ok(after)
     }
 
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move { Ok(cut(self.entries(table, query)?, query, most, start.as_ref())) })
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
+        Ok(cut(self.entries(table, query)?, query, most, start.as_ref()))
     }
 
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move { Ok(self.entries(table, query)?.len() as u64) })
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
+        Ok(self.entries(table, query)?.len() as u64)
     }
 
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            self.with(table, |table| {
-                let start = start.map_or(Bound::Unbounded, |start| Bound::Excluded((start.pk, start.sk)));
-                let mut page = Page::default();
-                let mut bytes = 0;
-                for ((pk, sk), item) in table.items.range((start, Bound::Unbounded)) {
-                    page.items.push(item.clone());
-                    bytes += bytes_of(item);
-                    if bytes >= MAX_PAGE_BYTES {
-                        page.next = Some(Position {
-                            pk: pk.clone(),
-                            sk: sk.clone(),
-                            in_index: None,
-                        });
-                        break;
-                    }
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
+        self.with(table, |table| {
+            let start = start.map_or(Bound::Unbounded, |start| Bound::Excluded((start.pk, start.sk)));
+            let mut page = Page::default();
+            let mut bytes = 0;
+            for ((pk, sk), item) in table.items.range((start, Bound::Unbounded)) {
+                page.items.push(item.clone());
+                bytes += bytes_of(item);
+                if bytes >= MAX_PAGE_BYTES {
+                    page.next = Some(Position {
+                        pk: pk.clone(),
+                        sk: sk.clone(),
+                        in_index: None,
+                    });
+                    break;
                 }
-                Ok(page)
-            })
+            }
+            Ok(page)
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use platform::objects::{ListedObject, ObjectStore, Range, UploadLink};
-use platform::queue::BoxFuture;
 use platform::records::store::{Item, Page, Position, Query, RecordStore, Step};
 use platform::records::{Key, Written};
 use platform::{Error, Result};
@@ -13,98 +13,88 @@ use platform::{Error, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 
-fn away<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T>> {
-    Box::pin(async { Err(Error::unavailable("the store cannot be reached")) })
+fn away<T>() -> Result<T> {
+    Err(Error::unavailable("the store cannot be reached"))
 }
 
+#[async_trait]
 impl RecordStore for Nowhere {
-    fn find<'a>(&'a self, _: &'a str, _: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
+    async fn find(&self, _: &str, _: &Key) -> Result<Option<Item>> {
         away()
     }
 
-    fn find_many<'a>(&'a self, _: &'a str, _: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
+    async fn find_many(&self, _: &str, _: &[Key]) -> Result<Vec<Option<Item>>> {
         away()
     }
 
-    fn write(&self, _: Step) -> BoxFuture<'_, Result<Written>> {
+    async fn write(&self, _: Step) -> Result<Written> {
         away()
     }
 
-    fn transact(&self, _: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
+    async fn transact(&self, _: Vec<Step>) -> Result<Written> {
         away()
     }
 
-    fn add<'a>(&'a self, _: &'a str, _: &'a Key, _: &'a str, _: u64, _: i64) -> BoxFuture<'a, Result<u64>> {
+    async fn add(&self, _: &str, _: &Key, _: &str, _: u64, _: i64) -> Result<u64> {
         away()
     }
 
-    fn page<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Query,
-        _: usize,
-        _: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
+    async fn page(&self, _: &str, _: &Query, _: usize, _: Option<Position>) -> Result<Page> {
         away()
     }
 
-    fn count<'a>(&'a self, _: &'a str, _: &'a Query) -> BoxFuture<'a, Result<u64>> {
+    async fn count(&self, _: &str, _: &Query) -> Result<u64> {
         away()
     }
 
-    fn scan<'a>(&'a self, _: &'a str, _: Option<Position>) -> BoxFuture<'a, Result<Page>> {
+    async fn scan(&self, _: &str, _: Option<Position>) -> Result<Page> {
         away()
     }
 }
 
+#[async_trait]
 impl ObjectStore for Nowhere {
-    fn put<'a>(&'a self, _: &'a str, _: &'a str, _: Vec<u8>) -> BoxFuture<'a, Result<()>> {
+    async fn put(&self, _: &str, _: &str, _: Vec<u8>) -> Result<()> {
         away()
     }
 
-    fn put_new<'a>(&'a self, _: &'a str, _: &'a str, _: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
+    async fn put_new(&self, _: &str, _: &str, _: Vec<u8>) -> Result<bool> {
         away()
     }
 
-    fn put_file<'a>(&'a self, _: &'a str, _: &'a str, _: &'a Path) -> BoxFuture<'a, Result<()>> {
+    async fn put_file(&self, _: &str, _: &str, _: &Path) -> Result<()> {
         away()
     }
 
-    fn get<'a>(&'a self, _: &'a str, _: &'a str, _: Option<Range>) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+    async fn get(&self, _: &str, _: &str, _: Option<Range>) -> Result<Option<Vec<u8>>> {
         away()
     }
 
-    fn get_to_file<'a>(&'a self, _: &'a str, _: &'a str, _: &'a Path, _: u64) -> BoxFuture<'a, Result<bool>> {
+    async fn get_to_file(&self, _: &str, _: &str, _: &Path, _: u64) -> Result<bool> {
         away()
     }
 
-    fn exists<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<bool>> {
+    async fn exists(&self, _: &str, _: &str) -> Result<bool> {
         away()
     }
 
-    fn link<'a>(&'a self, _: &'a str, _: &'a str, _: Duration, _: &'a str) -> BoxFuture<'a, Result<String>> {
+    async fn link(&self, _: &str, _: &str, _: Duration, _: &str) -> Result<String> {
         away()
     }
 
-    fn upload_link<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a str,
-        _: Duration,
-        _: u64,
-    ) -> BoxFuture<'a, Result<UploadLink>> {
+    async fn upload_link(&self, _: &str, _: &str, _: Duration, _: u64) -> Result<UploadLink> {
         away()
     }
 
-    fn list<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
+    async fn list(&self, _: &str, _: &str) -> Result<Vec<ListedObject>> {
         away()
     }
 
-    fn folders<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+    async fn folders(&self, _: &str, _: &str) -> Result<Vec<String>> {
         away()
     }
 
-    fn remove<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<()>> {
+    async fn remove(&self, _: &str, _: &str) -> Result<()> {
         away()
     }
 }

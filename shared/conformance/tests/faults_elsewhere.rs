@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use conformance::faults::{
     Counts, Faults, FaultyBus, FaultyObjects, FaultyQueue, MessageCounts, MessageRates, ObjectCounts,
     ObjectRates, Rates, SLOWEST,
@@ -11,7 +12,7 @@ use conformance::faults::{
 use embedded::files::FileObjects;
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::{Clock, ErrorKind, Result, UtcTime};
 use tempfile::TempDir;
 
@@ -168,16 +169,18 @@ async fn a_slow_call_is_answered_as_any_other() {
 #[derive(Default)]
 struct Kept(Mutex<Vec<String>>);
 
+#[async_trait]
 impl Queue for Kept {
-    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+    async fn send_as(&self, body: &str, _: Delivery<'_>) -> Result<()> {
         self.0.lock().unwrap().push(body.to_owned());
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 }
 
+#[async_trait]
 impl Bus for Kept {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.send(detail)
+    async fn publish(&self, detail: &str) -> Result<()> {
+        self.send(detail).await
     }
 }
 

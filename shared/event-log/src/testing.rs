@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use async_trait::async_trait;
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
-use platform::queue::BoxFuture;
 use platform::records::logs::{LogId, LogKind};
 use platform::signing::SigningKey;
 use platform::{Result, UtcTime, ids};
@@ -40,18 +40,19 @@ impl Key {
     }
 }
 
+#[async_trait]
 impl SigningKey for Key {
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
+    async fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
         let mut signature = vec![0; self.0.public_modulus_len()];
         let random = SystemRandom::new();
         self.0
             .sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
             .unwrap();
-        Box::pin(async move { Ok(signature) })
+        Ok(signature)
     }
 
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async { Ok(self.der()) })
+    async fn public_key(&self) -> Result<Vec<u8>> {
+        Ok(self.der())
     }
 }
 

@@ -129,18 +129,19 @@ fn private_message(record: &EventRecord) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
     use parking_lot::Mutex;
-    use platform::queue::BoxFuture;
 
     use super::*;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<String>>);
 
+    #[async_trait]
     impl Bus for Kept {
-        fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
+        async fn publish(&self, detail: &str) -> Result<()> {
             self.0.lock().push(detail.to_owned());
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 

@@ -157,8 +157,8 @@ fn base_url(text: &str) -> Result<Url, ConfigError> {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
     use platform::Result as Answered;
-    use platform::queue::BoxFuture;
     use platform::secrets::Versions;
 
     use super::*;
@@ -166,8 +166,9 @@ mod tests {
     /// No test reads a secret by its name.
     struct NoSecrets;
 
+    #[async_trait]
     impl SecretStore for NoSecrets {
-        fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Answered<Versions>> {
+        async fn versions(&self, name: &str) -> Answered<Versions> {
             panic!("{name} is read")
         }
     }

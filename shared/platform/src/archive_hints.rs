@@ -90,20 +90,22 @@ impl ArchiveHints {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+
     use super::*;
-    use crate::queue::BoxFuture;
     use crate::records::logs::LogKind;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<(String, Duration, [String; 2])>>);
 
+    #[async_trait]
     impl Queue for Kept {
-        fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
+        async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> crate::Result<()> {
             let [group, account] = [delivery.group, delivery.account].map(|name| name.unwrap().to_owned());
             self.0
                 .lock()
                 .push((body.to_owned(), delivery.delay, [group, account]));
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 

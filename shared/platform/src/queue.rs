@@ -1,14 +1,11 @@
 //! Defines queues of work to do later. Consumers must expect that a message is lost (SQS deletes it after its
 //! retention, the local runner at its end), duplicated, late or out of order.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
-use crate::error::Result;
+use async_trait::async_trait;
 
-/// A boxed future, so that the traits of this crate can be trait objects.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::error::Result;
 
 /// Maximum delay of a message; the limit of SQS.
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
@@ -24,19 +21,21 @@ pub struct Delivery<'a> {
     pub account: Option<&'a str>,
 }
 
+#[async_trait]
 pub trait Queue: Send + Sync {
     /// Sends a message. Returns once it is durable.
-    fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.send_as(body, Delivery::default())
+    async fn send(&self, body: &str) -> Result<()> {
+        self.send_as(body, Delivery::default()).await
     }
 
     /// Sends a message with these delivery settings. Returns once it is durable.
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>>;
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()>;
 }
 
 /// A queue for receiving.
+#[async_trait]
 pub trait Inbox: Send + Sync {
     /// Has a received message redelivered after `delay`. Best effort: otherwise it returns after the
     /// visibility timeout of the queue.
-    fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()>;
+    async fn postpone(&self, receipt_handle: &str, delay: Duration);
 }

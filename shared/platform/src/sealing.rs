@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::config::Secret;
 use crate::error::{Error, Result};
-use crate::queue::BoxFuture;
 use crate::tenant::Tenant;
 
 /// Maximum length of a secret, in bytes; the limit of a KMS encryption.
@@ -27,12 +27,13 @@ pub struct Place<'a> {
     pub name: &'a str,
 }
 
+#[async_trait]
 pub trait Sealer: Send + Sync {
     /// Returns the sealed text to store. 400 for a secret of more than [`MAX_SECRET_BYTES`].
-    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>>;
+    async fn seal(&self, place: Place<'_>, secret: &Secret) -> Result<String>;
 
     /// Returns the secret in a sealed text. 500 for one that was not sealed for this place with this key.
-    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>>;
+    async fn open(&self, place: Place<'_>, sealed: &str) -> Result<Secret>;
 }
 
 /// 400 for a secret that is too long to seal.
@@ -68,25 +69,24 @@ impl OpenedOnce {
     }
 }
 
+#[async_trait]
 impl Sealer for OpenedOnce {
-    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
-        self.inner.seal(place, secret)
+    async fn seal(&self, place: Place<'_>, secret: &Secret) -> Result<String> {
+        self.inner.seal(place, secret).await
     }
 
-    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
-        Box::pin(async move {
-            // The place is part of the cache key, because a text opens only there.
-            let key = format!("{}/{}/{sealed}", place.tenant, place.name);
-            if let Some(secret) = self.opened().get(&key) {
-                return Ok(secret.clone());
-            }
-            let secret = self.inner.open(place, sealed).await?;
-            let mut opened = self.opened();
-            if opened.len() >= MAX_OPENED {
-                opened.clear();
-            }
-            opened.insert(key, secret.clone());
-            Ok(secret)
-        })
+    async fn open(&self, place: Place<'_>, sealed: &str) -> Result<Secret> {
+        // The place is part of the cache key, because a text opens only there.
+        let key = format!("{}/{}/{sealed}", place.tenant, place.name);
+        if let Some(secret) = self.opened().get(&key) {
+            return Ok(secret.clone());
+        }
+        let secret = self.inner.open(place, sealed).await?;
+        let mut opened = self.opened();
+        if opened.len() >= MAX_OPENED {
+            opened.clear();
+        }
+        opened.insert(key, secret.clone());
+        Ok(secret)
     }
 }

@@ -6,13 +6,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::clock::{Clock, UtcTime};
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::Result;
-use crate::queue::BoxFuture;
 
 /// How long a fetched secret is used, in milliseconds.
 const FRESH_MS: u64 = 300_000;
@@ -28,9 +28,10 @@ pub struct Versions {
     pub previous: Option<Secret>,
 }
 
+#[async_trait]
 pub trait SecretStore: Send + Sync {
     /// Returns the versions of a secret in use. 500 if the secret does not exist, or is not a text.
-    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Versions>>;
+    async fn versions(&self, name: &str) -> Result<Versions>;
 }
 
 #[derive(Clone)]
@@ -166,12 +167,12 @@ mod tests {
         }
     }
 
+    #[async_trait]
     impl SecretStore for Store {
-        fn versions<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Versions>> {
+        async fn versions(&self, _: &str) -> Result<Versions> {
             let mut state = self.0.lock().unwrap();
             state.1 += 1;
-            let found = state.0.clone().ok_or_else(|| Error::unavailable("no answer"));
-            Box::pin(async move { found })
+            state.0.clone().ok_or_else(|| Error::unavailable("no answer"))
         }
     }
 

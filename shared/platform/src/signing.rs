@@ -1,23 +1,24 @@
 //! Signs compact JWS: service tokens, and the digests of the event log.
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, Header};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::queue::BoxFuture;
 
 /// Characters per line of a PEM (RFC 7468).
 const PEM_LINE: usize = 64;
 
 /// An RSA key of 2,048 bits.
+#[async_trait]
 pub trait SigningKey: Send + Sync {
     /// Signs a message with RSASSA-PKCS1-v1_5 and SHA-256, which JWTs call RS256.
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>>;
+    async fn sign(&self, message: &[u8]) -> Result<Vec<u8>>;
 
     /// Returns the public key as the DER of an X.509 SubjectPublicKeyInfo.
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
+    async fn public_key(&self) -> Result<Vec<u8>>;
 }
 
 /// Builds the compact JWS serialization of RFC 7515, 7.1, signed with RS256. Not done by the library, which

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -14,7 +15,6 @@ use futures::StreamExt as _;
 use platform::Tenant;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::outbound::Outbound;
-use platform::queue::BoxFuture;
 use platform::secrets::{SecretStore, Versions};
 use platform::sources::{Download, Place, RemoteFile, RemoteObjects, SourceError, Sources};
 use serde_json::json;
@@ -82,18 +82,16 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
 /// For tests that use neither S3 nor secrets by name.
 struct Nothing;
 
+#[async_trait]
 impl RemoteObjects for Nothing {
-    fn get_to_file<'a>(
-        &'a self,
-        place: Place<'a>,
-        _: Download<'a>,
-    ) -> BoxFuture<'a, Result<(), SourceError>> {
+    async fn get_to_file(&self, place: Place<'_>, _: Download<'_>) -> Result<(), SourceError> {
         panic!("{place:?} of S3 is read")
     }
 }
 
+#[async_trait]
 impl SecretStore for Nothing {
-    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, platform::Result<Versions>> {
+    async fn versions(&self, name: &str) -> platform::Result<Versions> {
         panic!("the secret {name} is read")
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use async_trait::async_trait;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
@@ -15,7 +16,6 @@ use platform::auth::jwks::JwksSource;
 use platform::auth::service::ServiceTokens;
 use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal, Verifier, VerifierConfig};
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
@@ -49,27 +49,24 @@ impl Key {
     }
 }
 
+#[async_trait]
 impl SigningKey for Key {
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
+    async fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
         self.signed.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move {
-            let mut signature = vec![0; self.pair.public_modulus_len()];
-            let random = SystemRandom::new();
-            self.pair
-                .sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
-                .unwrap();
-            Ok(signature)
-        })
+        let mut signature = vec![0; self.pair.public_modulus_len()];
+        let random = SystemRandom::new();
+        self.pair
+            .sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
+            .unwrap();
+        Ok(signature)
     }
 
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async move {
-            if self.read.fetch_add(1, Ordering::SeqCst) < self.unavailable {
-                return Err(Error::unavailable("KMS is away"));
-            }
-            let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
-            Ok(der.as_ref().to_vec())
-        })
+    async fn public_key(&self) -> Result<Vec<u8>> {
+        if self.read.fetch_add(1, Ordering::SeqCst) < self.unavailable {
+            return Err(Error::unavailable("KMS is away"));
+        }
+        let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
+        Ok(der.as_ref().to_vec())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
@@ -15,7 +16,6 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use platform::auth::jwks::JwksSource;
 use platform::auth::{Permission, PrincipalKind, Verifier, VerifierConfig};
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, UtcTime};
 use serde_json::{Value, json};
@@ -72,13 +72,14 @@ impl Issuer {
 /// For tests without service tokens.
 struct NoServiceKey;
 
+#[async_trait]
 impl SigningKey for NoServiceKey {
-    fn sign<'a>(&'a self, _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async { Err(Error::unavailable("no key")) })
+    async fn sign(&self, _: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::unavailable("no key"))
     }
 
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async { Err(Error::unavailable("no key")) })
+    async fn public_key(&self) -> Result<Vec<u8>> {
+        Err(Error::unavailable("no key"))
     }
 }
 

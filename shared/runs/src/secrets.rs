@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::records::process_secrets::{Holder, ProcessSecrets};
 use platform::sealing::Sealer;
 use platform::{Result, Tenant};
@@ -21,14 +21,15 @@ pub struct OpenSecret {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Withheld(pub String);
 
+#[async_trait]
 pub trait Secrets: Send + Sync {
     /// Opens a secret for a holder.
-    fn open<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        name: &'a str,
-        holder: Holder<'a>,
-    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>>;
+    async fn open(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        holder: Holder<'_>,
+    ) -> Result<Result<OpenSecret, Withheld>>;
 }
 
 /// Secrets in the records, which the operator sets.
@@ -37,29 +38,27 @@ pub struct SealedSecrets {
     pub sealer: Arc<dyn Sealer>,
 }
 
+#[async_trait]
 impl Secrets for SealedSecrets {
-    fn open<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        name: &'a str,
-        holder: Holder<'a>,
-    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>> {
-        Box::pin(async move {
-            let Some(secret) = self.secrets.find(tenant, name).await? else {
-                let missing = format!(
-                    "The project has no secret '{name}'; the operator sets it with 'ops secret set'."
-                );
-                return Ok(Err(Withheld(missing)));
-            };
-            let binding = match secret.binding_for(holder) {
-                Ok(binding) => binding,
-                Err(refusal) => return Ok(Err(Withheld(refusal))),
-            };
-            let json = self.secrets.open(self.sealer.as_ref(), tenant, &secret).await?;
-            Ok(Ok(OpenSecret {
-                json,
-                hosts: binding.hosts.clone(),
-            }))
-        })
+    async fn open(
+        &self,
+        tenant: &Tenant,
+        name: &str,
+        holder: Holder<'_>,
+    ) -> Result<Result<OpenSecret, Withheld>> {
+        let Some(secret) = self.secrets.find(tenant, name).await? else {
+            let missing =
+                format!("The project has no secret '{name}'; the operator sets it with 'ops secret set'.");
+            return Ok(Err(Withheld(missing)));
+        };
+        let binding = match secret.binding_for(holder) {
+            Ok(binding) => binding,
+            Err(refusal) => return Ok(Err(Withheld(refusal))),
+        };
+        let json = self.secrets.open(self.sealer.as_ref(), tenant, &secret).await?;
+        Ok(Ok(OpenSecret {
+            json,
+            hosts: binding.hosts.clone(),
+        }))
     }
 }

@@ -1,8 +1,8 @@
 //! Defines the store of runs that the engine needs. It has two implementations: the table, and for tests a
 //! memory that loses responses.
 
+use async_trait::async_trait;
 use events::action::RunAction;
-use platform::queue::BoxFuture;
 use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
@@ -38,56 +38,48 @@ pub struct Commit {
     pub guard: Option<Guard>,
 }
 
+#[async_trait]
 pub trait Store: Send + Sync {
-    fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>>;
+    async fn find(&self, tenant: &Tenant, run_id: &str) -> Result<Option<RunState>>;
 
     /// Returns the run that owns a workflow id.
-    fn find_current<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        workflow_id: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>>;
+    async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>>;
 
     /// Returns the events that are not in the run's state.
-    fn history<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>>;
+    async fn history(&self, tenant: &Tenant, run_id: &str) -> Result<Vec<Event>>;
 
     /// Returns one of the events that are not in the run's state.
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>>;
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>>;
 
     /// Writes a commit. After an error, the commit may have happened.
-    fn commit<'a>(&'a self, tenant: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>>;
+    async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed>;
 
     /// Returns the runs that are due by a time, the longest overdue first; all of them only if `all` is true.
-    fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>>;
+    async fn due(&self, by: UtcTime, all: bool) -> Result<Vec<DueRun>>;
 
     /// Returns ended runs to remove by a time, the longest overdue first, up to a limit. Empty for a store
     /// that keeps everything.
-    fn removals(&self, _: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn removals(&self, _: UtcTime) -> Result<Vec<DueRun>> {
+        Ok(Vec::new())
     }
 
     /// Removes a run whose time has come, with all of its data, unless a run that is kept names it. Continues
     /// an interrupted removal.
-    fn remove<'a>(&'a self, _: &'a Tenant, _: &'a str, _: UtcTime) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn remove(&self, _: &Tenant, _: &str, _: UtcTime) -> Result<()> {
+        Ok(())
     }
 
     /// Returns the numbers of a run's updates.
-    fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>>;
+    async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead>;
 
     /// Stores a payload in the object store.
-    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>>;
+    async fn put_payload(&self, key: &str, json: &str) -> Result<()>;
 
     /// Removes a payload of a run that did not start. Does nothing in a store that keeps everything.
-    fn remove_payload<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn remove_payload(&self, _: &str) -> Result<()> {
+        Ok(())
     }
 
     /// Returns a payload from the object store; None if it is gone.
-    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>>;
+    async fn find_payload(&self, key: &str) -> Result<Option<Box<RawValue>>>;
 }

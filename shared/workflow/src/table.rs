@@ -1,7 +1,7 @@
 //! Stores runs in their table and payloads in the bucket.
 
+use async_trait::async_trait;
 use platform::objects::Objects;
-use platform::queue::BoxFuture;
 use platform::records::runs::{
     Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, RunsCommit, UpdatesHead,
 };
@@ -128,120 +128,102 @@ fn events(chunk: HistoryChunk) -> Result<Vec<Event>> {
     serde_json::from_str(&stored_json::read(chunk.events)?).map_err(Error::internal)
 }
 
+#[async_trait]
 impl Store for TableStore {
-    fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
-        Box::pin(async move {
-            for _ in 0..MAX_READS {
-                let Some(record) = self.runs.find(tenant, run_id).await? else {
-                    return Ok(None);
-                };
-                if let Some(state) = self.read_state(record).await? {
-                    return Ok(Some(state));
-                }
-            }
-            Err(Error::unavailable(format!(
-                "the state of run {run_id} is not there"
-            )))
-        })
-    }
-
-    fn find_current<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        workflow_id: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(self.runs.find_current(tenant, workflow_id))
-    }
-
-    fn history<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
-        Box::pin(async move {
-            let mut all = Vec::new();
-            for chunk in self.runs.history(tenant, run_id).await? {
-                all.extend(events(chunk)?);
-            }
-            Ok(all)
-        })
-    }
-
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>> {
-        Box::pin(async move {
-            let Some(chunk) = self.runs.history_with(tenant, run_id, event).await? else {
+    async fn find(&self, tenant: &Tenant, run_id: &str) -> Result<Option<RunState>> {
+        for _ in 0..MAX_READS {
+            let Some(record) = self.runs.find(tenant, run_id).await? else {
                 return Ok(None);
             };
-            Ok(events(chunk)?.into_iter().find(|found| found.id == event))
-        })
-    }
-
-    fn commit<'a>(&'a self, tenant: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
-        Box::pin(async move {
-            let mut runs = Vec::with_capacity(commit.runs.len());
-            for draft in &commit.runs {
-                runs.push(self.write_of(tenant, draft).await?);
+            if let Some(state) = self.read_state(record).await? {
+                return Ok(Some(state));
             }
-            let large = runs.iter().map(|run| run.record.state.starts_with(ELSEWHERE));
-            let large: Vec<_> = commit
-                .runs
-                .iter()
-                .zip(large)
-                .filter_map(|(draft, is_large)| is_large.then_some(draft))
-                .collect();
-            let commit = RunsCommit {
-                ended: self.ended(commit, &runs),
-                runs,
-                current: commit.current.clone(),
-                current_expires_at: self.current_expires_at(commit),
-                events: commit.events.clone(),
-                updates: commit.updates.clone(),
-                parent: commit.parent.clone(),
-                delivery: commit.delivery.clone(),
-                guard: commit.guard.clone(),
-            };
-            let committed = self.runs.commit(tenant, &commit).await?;
-            if committed == Committed::Done {
-                for draft in large {
-                    self.remove_superseded(tenant, draft).await;
-                }
+        }
+        Err(Error::unavailable(format!(
+            "the state of run {run_id} is not there"
+        )))
+    }
+
+    async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
+        self.runs.find_current(tenant, workflow_id).await
+    }
+
+    async fn history(&self, tenant: &Tenant, run_id: &str) -> Result<Vec<Event>> {
+        let mut all = Vec::new();
+        for chunk in self.runs.history(tenant, run_id).await? {
+            all.extend(events(chunk)?);
+        }
+        Ok(all)
+    }
+
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
+        let Some(chunk) = self.runs.history_with(tenant, run_id, event).await? else {
+            return Ok(None);
+        };
+        Ok(events(chunk)?.into_iter().find(|found| found.id == event))
+    }
+
+    async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed> {
+        let mut runs = Vec::with_capacity(commit.runs.len());
+        for draft in &commit.runs {
+            runs.push(self.write_of(tenant, draft).await?);
+        }
+        let large = runs.iter().map(|run| run.record.state.starts_with(ELSEWHERE));
+        let large: Vec<_> = commit
+            .runs
+            .iter()
+            .zip(large)
+            .filter_map(|(draft, is_large)| is_large.then_some(draft))
+            .collect();
+        let commit = RunsCommit {
+            ended: self.ended(commit, &runs),
+            runs,
+            current: commit.current.clone(),
+            current_expires_at: self.current_expires_at(commit),
+            events: commit.events.clone(),
+            updates: commit.updates.clone(),
+            parent: commit.parent.clone(),
+            delivery: commit.delivery.clone(),
+            guard: commit.guard.clone(),
+        };
+        let committed = self.runs.commit(tenant, &commit).await?;
+        if committed == Committed::Done {
+            for draft in large {
+                self.remove_superseded(tenant, draft).await;
             }
-            Ok(committed)
-        })
+        }
+        Ok(committed)
     }
 
-    fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(self.runs.due(by, (!all).then_some(DUE_AT_ONCE)))
+    async fn due(&self, by: UtcTime, all: bool) -> Result<Vec<DueRun>> {
+        self.runs.due(by, (!all).then_some(DUE_AT_ONCE)).await
     }
 
-    fn removals(&self, by: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(self.runs.removals(by, DUE_AT_ONCE))
+    async fn removals(&self, by: UtcTime) -> Result<Vec<DueRun>> {
+        self.runs.removals(by, DUE_AT_ONCE).await
     }
 
-    fn remove<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str, now: UtcTime) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.remove_run(tenant, run_id, now))
+    async fn remove(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {
+        self.remove_run(tenant, run_id, now).await
     }
 
-    fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
-        Box::pin(self.runs.updates_head(tenant, run_id))
+    async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead> {
+        self.runs.updates_head(tenant, run_id).await
     }
 
-    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.objects.put(key, json.as_bytes().to_vec()))
+    async fn put_payload(&self, key: &str, json: &str) -> Result<()> {
+        self.objects.put(key, json.as_bytes().to_vec()).await
     }
 
-    fn remove_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.objects.remove(key))
+    async fn remove_payload(&self, key: &str) -> Result<()> {
+        self.objects.remove(key).await
     }
 
-    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
-        Box::pin(async move {
-            let Some(bytes) = self.objects.find(key).await? else {
-                return Ok(None);
-            };
-            let text = String::from_utf8(bytes).map_err(Error::internal)?;
-            RawValue::from_string(text).map(Some).map_err(Error::internal)
-        })
+    async fn find_payload(&self, key: &str) -> Result<Option<Box<RawValue>>> {
+        let Some(bytes) = self.objects.find(key).await? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes).map_err(Error::internal)?;
+        RawValue::from_string(text).map(Some).map_err(Error::internal)
     }
 }

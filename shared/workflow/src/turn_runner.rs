@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
-use platform::queue::BoxFuture;
 use tracing::error;
 
 use crate::event::{Event, EventKind};
@@ -42,16 +42,18 @@ impl Task {
     }
 }
 
+#[async_trait]
 pub trait TurnRunner: Send + Sync {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>>;
+    async fn run(&self, task: Task) -> Result<Turn, TurnFailure>;
 }
 
 /// Runs a turn on the caller's thread, without a time limit.
 pub struct Inline;
 
+#[async_trait]
 impl TurnRunner for Inline {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>> {
-        Box::pin(async move { task.replay(None) })
+    async fn run(&self, task: Task) -> Result<Turn, TurnFailure> {
+        task.replay(None)
     }
 }
 
@@ -73,56 +75,55 @@ fn forget(left: &Mutex<BTreeSet<String>>, run_id: &str) {
     left.lock().remove(run_id);
 }
 
+#[async_trait]
 impl TurnRunner for OnThread {
-    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TurnFailure>> {
+    async fn run(&self, task: Task) -> Result<Turn, TurnFailure> {
         let run_id = match task.history.first().map(|event| &event.kind) {
             Some(EventKind::WorkflowExecutionStarted(started)) => started.run_id.clone(),
             _ => String::new(),
         };
         let left = Arc::clone(&self.left);
         let is_left = self.is_left(&run_id);
-        Box::pin(async move {
-            if is_left {
-                return Err(TurnFailure::stuck(format!(
-                    "The code did not give way within {} seconds in an earlier turn, and still does not.",
-                    TURN_LIMIT.as_secs()
-                )));
-            }
-            let abort = Arc::new(AtomicBool::new(false));
-            let told = Arc::clone(&abort);
-            let has_ended = Arc::new(AtomicBool::new(false));
-            let (ends, left_by, run) = (Arc::clone(&has_ended), Arc::clone(&left), run_id.clone());
-            let mut thread = tokio::task::spawn_blocking(move || {
-                let turn = task.replay(Some(&told));
-                ends.store(true, Ordering::SeqCst);
-                forget(&left_by, &run);
-                turn
-            });
-            let joined = match tokio::time::timeout(TURN_LIMIT, &mut thread).await {
-                Ok(joined) => joined,
-                Err(_) => {
-                    abort.store(true, Ordering::Relaxed);
-                    match tokio::time::timeout(ABORT_GRACE, &mut thread).await {
-                        Ok(joined) => joined,
-                        Err(_) => {
-                            left.lock().insert(run_id.clone());
-                            // The thread may have ended between the timeout and the insertion.
-                            if has_ended.load(Ordering::SeqCst) {
-                                forget(&left, &run_id);
-                            }
-                            error!(
-                                run_id,
-                                "code of a workflow does not give way; its thread is left behind"
-                            );
-                            return Err(TurnFailure::stuck(format!(
-                                "The code did not give way within {} seconds.",
-                                TURN_LIMIT.as_secs()
-                            )));
+        if is_left {
+            return Err(TurnFailure::stuck(format!(
+                "The code did not give way within {} seconds in an earlier turn, and still does not.",
+                TURN_LIMIT.as_secs()
+            )));
+        }
+        let abort = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&abort);
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (ends, left_by, run) = (Arc::clone(&has_ended), Arc::clone(&left), run_id.clone());
+        let mut thread = tokio::task::spawn_blocking(move || {
+            let turn = task.replay(Some(&told));
+            ends.store(true, Ordering::SeqCst);
+            forget(&left_by, &run);
+            turn
+        });
+        let joined = match tokio::time::timeout(TURN_LIMIT, &mut thread).await {
+            Ok(joined) => joined,
+            Err(_) => {
+                abort.store(true, Ordering::Relaxed);
+                match tokio::time::timeout(ABORT_GRACE, &mut thread).await {
+                    Ok(joined) => joined,
+                    Err(_) => {
+                        left.lock().insert(run_id.clone());
+                        // The thread may have ended between the timeout and the insertion.
+                        if has_ended.load(Ordering::SeqCst) {
+                            forget(&left, &run_id);
                         }
+                        error!(
+                            run_id,
+                            "code of a workflow does not give way; its thread is left behind"
+                        );
+                        return Err(TurnFailure::stuck(format!(
+                            "The code did not give way within {} seconds.",
+                            TURN_LIMIT.as_secs()
+                        )));
                     }
                 }
-            };
-            joined.unwrap_or_else(|error| Err(TurnFailure::panicked(error.to_string())))
-        })
+            }
+        };
+        joined.unwrap_or_else(|error| Err(TurnFailure::panicked(error.to_string())))
     }
 }

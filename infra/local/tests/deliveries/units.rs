@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use local::layers::Layers;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RUNS_TABLE, TABLES};
 use platform::Result;
-use platform::queue::BoxFuture;
 use platform::records::listing_shards::ListingShards;
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::records::schema::{Carried, SUMMARY, carried, indexes};
@@ -126,56 +126,40 @@ impl Metered {
     }
 }
 
+#[async_trait]
 impl RecordStore for Metered {
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        self.store.find(table, key)
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        self.store.find(table, key).await
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        self.store.find_many(table, keys)
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        self.store.find_many(table, keys).await
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            let steps = [step.clone()];
-            self.metered(&steps, 1, self.store.write(step)).await
-        })
+    async fn write(&self, step: Step) -> Result<Written> {
+        let steps = [step.clone()];
+        self.metered(&steps, 1, self.store.write(step)).await
     }
 
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            let metered = steps.clone();
-            self.metered(&metered, 2, self.store.transact(steps)).await
-        })
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        let metered = steps.clone();
+        self.metered(&metered, 2, self.store.transact(steps)).await
     }
 
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        self.store.add(table, key, number, amount, expires_at)
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        self.store.add(table, key, number, amount, expires_at).await
     }
 
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
-        self.store.page(table, query, most, start)
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
+        self.store.page(table, query, most, start).await
     }
 
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
-        self.store.count(table, query)
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
+        self.store.count(table, query).await
     }
 
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
-        self.store.scan(table, start)
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
+        self.store.scan(table, start).await
     }
 }
 

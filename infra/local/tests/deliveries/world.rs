@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -27,7 +28,7 @@ use platform::bus::Bus;
 use platform::config::{AwsEnvironment, Retention};
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::audit::AuditTrail;
 use platform::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
 use platform::records::events::{Events, IngestKey};
@@ -90,19 +91,18 @@ impl Kept {
     }
 }
 
+#[async_trait]
 impl Queue for Kept {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            if self.is_away.load(Ordering::SeqCst) {
-                return Err(Error::unavailable("the queue is away"));
-            }
-            let at = self
-                .clock
-                .now()
-                .plus_ms(delivery.delay.as_millis().try_into().unwrap());
-            self.messages.lock().unwrap().push((at, body.to_owned()));
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(Error::unavailable("the queue is away"));
+        }
+        let at = self
+            .clock
+            .now()
+            .plus_ms(delivery.delay.as_millis().try_into().unwrap());
+        self.messages.lock().unwrap().push((at, body.to_owned()));
+        Ok(())
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::join_all;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::Table;
 use platform::records::runs::{Committed, DueRun, Runs, UpdatesHead};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
@@ -31,25 +32,23 @@ pub struct Sent {
     pub events: Mutex<Vec<Value>>,
 }
 
+#[async_trait]
 impl Queue for Sent {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let hint = serde_json::from_str(body).unwrap();
-            self.hints.lock().unwrap().push((hint, delivery.delay));
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        let hint = serde_json::from_str(body).unwrap();
+        self.hints.lock().unwrap().push((hint, delivery.delay));
+        Ok(())
     }
 }
 
+#[async_trait]
 impl Bus for Sent {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.events
-                .lock()
-                .unwrap()
-                .push(serde_json::from_str(detail).unwrap());
-            Ok(())
-        })
+    async fn publish(&self, detail: &str) -> Result<()> {
+        self.events
+            .lock()
+            .unwrap()
+            .push(serde_json::from_str(detail).unwrap());
+        Ok(())
     }
 }
 
@@ -198,72 +197,66 @@ pub struct Swallowing {
     blind: AtomicU32,
 }
 
+#[async_trait]
 impl Store for Flaky {
-    fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+    async fn find(&self, tenant: &Tenant, run_id: &str) -> Result<Option<RunState>> {
         let blind = self.swallowing.blind.load(Ordering::SeqCst);
         if blind > 0 {
             self.swallowing.blind.store(blind - 1, Ordering::SeqCst);
-            return Box::pin(async { Err(Error::unavailable("the records are away")) });
+            return Err(Error::unavailable("the records are away"));
         }
-        self.inner.find(tenant, run_id)
+        self.inner.find(tenant, run_id).await
     }
 
-    fn find_current<'a>(&'a self, tenant: &'a Tenant, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
-        self.inner.find_current(tenant, id)
+    async fn find_current(&self, tenant: &Tenant, id: &str) -> Result<Option<String>> {
+        self.inner.find_current(tenant, id).await
     }
 
-    fn history<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
-        self.inner.history(tenant, run_id)
+    async fn history(&self, tenant: &Tenant, run_id: &str) -> Result<Vec<Event>> {
+        self.inner.history(tenant, run_id).await
     }
 
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>> {
-        self.inner.event(tenant, run_id, event)
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
+        self.inner.event(tenant, run_id, event).await
     }
 
-    fn commit<'a>(&'a self, tenant: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
+    async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed> {
         let left = self.failing.load(Ordering::SeqCst);
         if left > 0 {
             self.failing.store(left - 1, Ordering::SeqCst);
-            return Box::pin(async { Err(Error::unavailable("the records are away")) });
+            return Err(Error::unavailable("the records are away"));
         }
         let swallows = self.swallowing.next.swap(0, Ordering::SeqCst);
-        Box::pin(async move {
-            let committed = self.inner.commit(tenant, commit).await?;
-            if swallows > 0 {
-                self.swallowing.blind.store(swallows, Ordering::SeqCst);
-                return Err(Error::unavailable("the answer is lost"));
-            }
-            Ok(committed)
-        })
+        let committed = self.inner.commit(tenant, commit).await?;
+        if swallows > 0 {
+            self.swallowing.blind.store(swallows, Ordering::SeqCst);
+            return Err(Error::unavailable("the answer is lost"));
+        }
+        Ok(committed)
     }
 
-    fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        self.inner.due(by, all)
+    async fn due(&self, by: UtcTime, all: bool) -> Result<Vec<DueRun>> {
+        self.inner.due(by, all).await
     }
 
-    fn removals(&self, by: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        self.inner.removals(by)
+    async fn removals(&self, by: UtcTime) -> Result<Vec<DueRun>> {
+        self.inner.removals(by).await
     }
 
-    fn remove<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str, now: UtcTime) -> BoxFuture<'a, Result<()>> {
-        self.inner.remove(tenant, run_id, now)
+    async fn remove(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {
+        self.inner.remove(tenant, run_id, now).await
     }
 
-    fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
-        self.inner.updates_head(tenant, run_id)
+    async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead> {
+        self.inner.updates_head(tenant, run_id).await
     }
 
-    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.inner.put_payload(key, json)
+    async fn put_payload(&self, key: &str, json: &str) -> Result<()> {
+        self.inner.put_payload(key, json).await
     }
 
-    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
-        self.inner.find_payload(key)
+    async fn find_payload(&self, key: &str) -> Result<Option<Box<RawValue>>> {
+        self.inner.find_payload(key).await
     }
 }
 

@@ -10,6 +10,7 @@ mod transaction;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use attribute::{Attributes, attributes, item, key as key_of, position, start_key};
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
@@ -18,7 +19,6 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Select};
 use expression::{condition_names, condition_values, update, update_names, update_values};
 use platform::error::{Error, Result};
-use platform::queue::BoxFuture;
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{
     Action, Condition, Item, Key, Order, Page, Position, Query, RecordStore, Sort, Step, Written, key_names,
@@ -83,132 +83,108 @@ impl DynamoDb {
     }
 }
 
+#[async_trait]
 impl RecordStore for DynamoDb {
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        Box::pin(async move {
-            let request = self.client.get_item().table_name(table);
-            let request = request.set_key(Some(key_of(key))).consistent_read(true);
-            let found = request.send().await.map_err(failed)?;
-            found.item.map(item).transpose()
-        })
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        let request = self.client.get_item().table_name(table);
+        let request = request.set_key(Some(key_of(key))).consistent_read(true);
+        let found = request.send().await.map_err(failed)?;
+        found.item.map(item).transpose()
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        Box::pin(self.batch_get(table, keys))
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        self.batch_get(table, keys).await
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            let condition = step.condition.as_ref();
-            match &step.action {
-                Action::Put(item) => self.put(step.table, item, condition).await,
-                Action::Update(changes) => {
-                    let written = self
-                        .client
-                        .update_item()
-                        .table_name(&*step.table)
-                        .set_key(Some(key_of(&step.key)))
-                        .update_expression(update(changes))
-                        .set_condition_expression(condition.map(expression::condition))
-                        .set_expression_attribute_names(Some(update_names(changes, condition)))
-                        .set_expression_attribute_values(update_values(changes, condition)?)
-                        .send()
-                        .await;
-                    single(written)
-                }
-                // A retry of a plain delete after a lost response would find no item, and report a refusal.
-                Action::Delete | Action::Check => self.commit(vec![step]).await,
-            }
-        })
-    }
-
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(self.commit(steps))
-    }
-
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            let updated = self
-                .client
-                .update_item()
-                .table_name(table)
-                .set_key(Some(key_of(key)))
-                .update_expression("ADD #number :amount SET #expires = :expires")
-                .expression_attribute_names("#number", number)
-                .expression_attribute_names("#expires", EXPIRES_AT)
-                .expression_attribute_values(":amount", AttributeValue::N(amount.to_string()))
-                .expression_attribute_values(":expires", AttributeValue::N(expires_at.to_string()))
-                .return_values(ReturnValue::UpdatedNew)
-                .send()
-                .await
-                .map_err(failed)?;
-            let updated = updated.attributes.unwrap_or_default();
-            let number = match updated.get(number) {
-                Some(AttributeValue::N(number)) => number.parse().ok(),
-                _ => None,
-            };
-            number.ok_or_else(|| Error::internal("an update gave no number back"))
-        })
-    }
-
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            let start = start.map(|start| start_key(start, query.index));
-            let limit = i32::try_from(most).map_err(Error::internal)?;
-            let request = self.query(table, query).limit(limit);
-            let found = request
-                .set_exclusive_start_key(start)
-                .send()
-                .await
-                .map_err(failed)?;
-            page(found.items, found.last_evaluated_key, Some(query))
-        })
-    }
-
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            let mut count = 0;
-            let mut start = None;
-            loop {
-                let request = self.query(table, query).select(Select::Count);
-                let counted = request
-                    .set_exclusive_start_key(start)
+    async fn write(&self, step: Step) -> Result<Written> {
+        let condition = step.condition.as_ref();
+        match &step.action {
+            Action::Put(item) => self.put(step.table, item, condition).await,
+            Action::Update(changes) => {
+                let written = self
+                    .client
+                    .update_item()
+                    .table_name(&*step.table)
+                    .set_key(Some(key_of(&step.key)))
+                    .update_expression(update(changes))
+                    .set_condition_expression(condition.map(expression::condition))
+                    .set_expression_attribute_names(Some(update_names(changes, condition)))
+                    .set_expression_attribute_values(update_values(changes, condition)?)
                     .send()
-                    .await
-                    .map_err(failed)?;
-                count += u64::try_from(counted.count).map_err(Error::internal)?;
-                match counted.last_evaluated_key {
-                    Some(key) => start = Some(key),
-                    None => return Ok(count),
-                }
+                    .await;
+                single(written)
             }
-        })
+            // A retry of a plain delete after a lost response would find no item, and report a refusal.
+            Action::Delete | Action::Check => self.commit(vec![step]).await,
+        }
     }
 
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            let start = start.map(|start| start_key(start, None));
-            let request = self.client.scan().table_name(table).consistent_read(true);
-            let found = request
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        self.commit(steps).await
+    }
+
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        let updated = self
+            .client
+            .update_item()
+            .table_name(table)
+            .set_key(Some(key_of(key)))
+            .update_expression("ADD #number :amount SET #expires = :expires")
+            .expression_attribute_names("#number", number)
+            .expression_attribute_names("#expires", EXPIRES_AT)
+            .expression_attribute_values(":amount", AttributeValue::N(amount.to_string()))
+            .expression_attribute_values(":expires", AttributeValue::N(expires_at.to_string()))
+            .return_values(ReturnValue::UpdatedNew)
+            .send()
+            .await
+            .map_err(failed)?;
+        let updated = updated.attributes.unwrap_or_default();
+        let number = match updated.get(number) {
+            Some(AttributeValue::N(number)) => number.parse().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| Error::internal("an update gave no number back"))
+    }
+
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
+        let start = start.map(|start| start_key(start, query.index));
+        let limit = i32::try_from(most).map_err(Error::internal)?;
+        let request = self.query(table, query).limit(limit);
+        let found = request
+            .set_exclusive_start_key(start)
+            .send()
+            .await
+            .map_err(failed)?;
+        page(found.items, found.last_evaluated_key, Some(query))
+    }
+
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
+        let mut count = 0;
+        let mut start = None;
+        loop {
+            let request = self.query(table, query).select(Select::Count);
+            let counted = request
                 .set_exclusive_start_key(start)
                 .send()
                 .await
                 .map_err(failed)?;
-            page(found.items, found.last_evaluated_key, None)
-        })
+            count += u64::try_from(counted.count).map_err(Error::internal)?;
+            match counted.last_evaluated_key {
+                Some(key) => start = Some(key),
+                None => return Ok(count),
+            }
+        }
+    }
+
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
+        let start = start.map(|start| start_key(start, None));
+        let request = self.client.scan().table_name(table).consistent_read(true);
+        let found = request
+            .set_exclusive_start_key(start)
+            .send()
+            .await
+            .map_err(failed)?;
+        page(found.items, found.last_evaluated_key, None)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Seals secrets with a key of KMS.
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
 use aws_sdk_kms::error::{DisplayErrorContext, SdkError};
@@ -8,7 +9,6 @@ use aws_sdk_kms::primitives::Blob;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::sealing::{Place, Sealer, check_length};
 use platform::{Error, Result};
 
@@ -28,54 +28,51 @@ impl KmsSealer {
     }
 }
 
+#[async_trait]
 impl Sealer for KmsSealer {
-    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move {
-            check_length(secret)?;
-            let sent = self
-                .client
-                .encrypt()
-                .key_id(&self.key_id)
-                .encryption_context("account", place.tenant.account())
-                .encryption_context("project", place.tenant.project())
-                .encryption_context("name", place.name)
-                .plaintext(Blob::new(secret.expose()))
-                .send()
-                .await;
-            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            let sealed = answer
-                .ciphertext_blob()
-                .ok_or_else(|| Error::internal("KMS gave no ciphertext"))?;
-            Ok(BASE64.encode(sealed))
-        })
+    async fn seal(&self, place: Place<'_>, secret: &Secret) -> Result<String> {
+        check_length(secret)?;
+        let sent = self
+            .client
+            .encrypt()
+            .key_id(&self.key_id)
+            .encryption_context("account", place.tenant.account())
+            .encryption_context("project", place.tenant.project())
+            .encryption_context("name", place.name)
+            .plaintext(Blob::new(secret.expose()))
+            .send()
+            .await;
+        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let sealed = answer
+            .ciphertext_blob()
+            .ok_or_else(|| Error::internal("KMS gave no ciphertext"))?;
+        Ok(BASE64.encode(sealed))
     }
 
-    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
-        Box::pin(async move {
-            let sealed = BASE64.decode(sealed).map_err(Error::internal)?;
-            let sent = self
-                .client
-                .decrypt()
-                .key_id(&self.key_id)
-                .encryption_context("account", place.tenant.account())
-                .encryption_context("project", place.tenant.project())
-                .encryption_context("name", place.name)
-                .ciphertext_blob(Blob::new(sealed))
-                .send()
-                .await;
-            let answer = sent.map_err(|error| match &error {
-                SdkError::ServiceError(refused) if never_opens(refused.err()) => {
-                    Error::internal(DisplayErrorContext(error).to_string())
-                }
-                _ => Error::unavailable(DisplayErrorContext(error).to_string()),
-            })?;
-            let opened = answer
-                .plaintext
-                .ok_or_else(|| Error::internal("KMS gave no plaintext"))?;
-            let text = String::from_utf8(opened.into_inner())
-                .map_err(|_| Error::internal("what was sealed is not a text"))?;
-            Ok(Secret::new(text))
-        })
+    async fn open(&self, place: Place<'_>, sealed: &str) -> Result<Secret> {
+        let sealed = BASE64.decode(sealed).map_err(Error::internal)?;
+        let sent = self
+            .client
+            .decrypt()
+            .key_id(&self.key_id)
+            .encryption_context("account", place.tenant.account())
+            .encryption_context("project", place.tenant.project())
+            .encryption_context("name", place.name)
+            .ciphertext_blob(Blob::new(sealed))
+            .send()
+            .await;
+        let answer = sent.map_err(|error| match &error {
+            SdkError::ServiceError(refused) if never_opens(refused.err()) => {
+                Error::internal(DisplayErrorContext(error).to_string())
+            }
+            _ => Error::unavailable(DisplayErrorContext(error).to_string()),
+        })?;
+        let opened = answer
+            .plaintext
+            .ok_or_else(|| Error::internal("KMS gave no plaintext"))?;
+        let text = String::from_utf8(opened.into_inner())
+            .map_err(|_| Error::internal("what was sealed is not a text"))?;
+        Ok(Secret::new(text))
     }
 }
 

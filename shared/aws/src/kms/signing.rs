@@ -1,11 +1,11 @@
 //! Signs with a key of KMS.
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
 use aws_sdk_kms::error::DisplayErrorContext;
 use aws_sdk_kms::primitives::Blob;
 use aws_sdk_kms::types::{MessageType, SigningAlgorithmSpec};
-use platform::queue::BoxFuture;
 use platform::signing::SigningKey;
 use platform::{Error, Result};
 use sha2::{Digest as _, Sha256};
@@ -26,34 +26,31 @@ impl KmsSigningKey {
     }
 }
 
+#[async_trait]
 impl SigningKey for KmsSigningKey {
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let sent = self
-                .client
-                .sign()
-                .key_id(&self.key_id)
-                .message(Blob::new(Sha256::digest(message).to_vec()))
-                .message_type(MessageType::Digest)
-                .signing_algorithm(SigningAlgorithmSpec::RsassaPkcs1V15Sha256)
-                .send()
-                .await;
-            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            let signature = answer
-                .signature
-                .ok_or_else(|| Error::internal("KMS gave no signature"))?;
-            Ok(signature.into_inner())
-        })
+    async fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let sent = self
+            .client
+            .sign()
+            .key_id(&self.key_id)
+            .message(Blob::new(Sha256::digest(message).to_vec()))
+            .message_type(MessageType::Digest)
+            .signing_algorithm(SigningAlgorithmSpec::RsassaPkcs1V15Sha256)
+            .send()
+            .await;
+        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let signature = answer
+            .signature
+            .ok_or_else(|| Error::internal("KMS gave no signature"))?;
+        Ok(signature.into_inner())
     }
 
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let sent = self.client.get_public_key().key_id(&self.key_id).send().await;
-            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            let key = answer
-                .public_key
-                .ok_or_else(|| Error::internal("KMS gave no public key"))?;
-            Ok(key.into_inner())
-        })
+    async fn public_key(&self) -> Result<Vec<u8>> {
+        let sent = self.client.get_public_key().key_id(&self.key_id).send().await;
+        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let key = answer
+            .public_key
+            .ok_or_else(|| Error::internal("KMS gave no public key"))?;
+        Ok(key.into_inner())
     }
 }

@@ -1,10 +1,10 @@
 //! Downloads files from buckets of callers.
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
-use platform::queue::BoxFuture;
 use platform::sources::{Download, Place, RemoteObjects, SourceError};
 use tracing::warn;
 
@@ -39,13 +39,10 @@ impl S3Files {
     }
 }
 
+#[async_trait]
 impl RemoteObjects for S3Files {
-    fn get_to_file<'a>(
-        &'a self,
-        place: Place<'a>,
-        download: Download<'a>,
-    ) -> BoxFuture<'a, Result<(), SourceError>> {
-        Box::pin(self.fetch(place, download))
+    async fn get_to_file(&self, place: Place<'_>, download: Download<'_>) -> Result<(), SourceError> {
+        self.fetch(place, download).await
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
@@ -11,7 +12,6 @@ use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use platform::objects::{ListedObject, ObjectStore, Range, UPLOAD_TYPE, UploadLink, too_large};
-use platform::queue::BoxFuture;
 use platform::{Error, Result, UtcTime};
 use tokio::io::{AsyncWriteExt as _, BufWriter};
 
@@ -88,173 +88,137 @@ fn unavailable(error: impl std::error::Error) -> Error {
     Error::unavailable(DisplayErrorContext(error).to_string())
 }
 
+#[async_trait]
 impl ObjectStore for S3Objects {
-    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let body = ByteStream::from(bytes);
-            self.put_stream(bucket, key, body, false).await.map(drop)
-        })
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<()> {
+        let body = ByteStream::from(bytes);
+        self.put_stream(bucket, key, body, false).await.map(drop)
     }
 
-    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.put_stream(bucket, key, ByteStream::from(bytes), true))
+    async fn put_new(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<bool> {
+        self.put_stream(bucket, key, ByteStream::from(bytes), true).await
     }
 
-    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let body = ByteStream::read_from().path(path).buffer_size(PIECE_BYTES);
-            let body = body.build().await.map_err(Error::internal)?;
-            self.put_stream(bucket, key, body, false).await.map(drop)
-        })
+    async fn put_file(&self, bucket: &str, key: &str, path: &Path) -> Result<()> {
+        let body = ByteStream::read_from().path(path).buffer_size(PIECE_BYTES);
+        let body = body.build().await.map_err(Error::internal)?;
+        self.put_stream(bucket, key, body, false).await.map(drop)
     }
 
-    fn get<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        range: Option<Range>,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
-        Box::pin(async move {
-            let asked = match range {
-                None => None,
-                // HTTP has no empty range.
-                Some(Range { length: 0, .. }) => {
-                    return Ok(self.exists(bucket, key).await?.then(Vec::new));
-                }
-                Some(Range { from, length }) => {
-                    let last = from.saturating_add(length - 1).min(MAX_PLACE);
-                    Some(format!("bytes={}-{last}", from.min(MAX_PLACE)))
-                }
-            };
-            match self.body(bucket, key, asked).await? {
-                Some(body) => Ok(Some(body.collect().await.map_err(Error::unavailable)?.to_vec())),
-                None => Ok(None),
+    async fn get(&self, bucket: &str, key: &str, range: Option<Range>) -> Result<Option<Vec<u8>>> {
+        let asked = match range {
+            None => None,
+            // HTTP has no empty range.
+            Some(Range { length: 0, .. }) => {
+                return Ok(self.exists(bucket, key).await?.then(Vec::new));
             }
-        })
-    }
-
-    fn get_to_file<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        path: &'a Path,
-        max_bytes: u64,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            match self.body(bucket, key, None).await? {
-                Some(body) => self.write_to(body, path, max_bytes).await.map(|()| true),
-                None => Ok(false),
+            Some(Range { from, length }) => {
+                let last = from.saturating_add(length - 1).min(MAX_PLACE);
+                Some(format!("bytes={}-{last}", from.min(MAX_PLACE)))
             }
-        })
+        };
+        match self.body(bucket, key, asked).await? {
+            Some(body) => Ok(Some(body.collect().await.map_err(Error::unavailable)?.to_vec())),
+            None => Ok(None),
+        }
     }
 
-    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            let asked = self.client.head_object().bucket(bucket).key(key).send().await;
-            match asked {
-                Ok(_) => Ok(true),
-                Err(error)
-                    if error
-                        .raw_response()
-                        .is_some_and(|response| response.status().as_u16() == 404) =>
-                {
-                    Ok(false)
-                }
-                Err(error) => Err(unavailable(error)),
+    async fn get_to_file(&self, bucket: &str, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
+        match self.body(bucket, key, None).await? {
+            Some(body) => self.write_to(body, path, max_bytes).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    async fn exists(&self, bucket: &str, key: &str) -> Result<bool> {
+        let asked = self.client.head_object().bucket(bucket).key(key).send().await;
+        match asked {
+            Ok(_) => Ok(true),
+            Err(error)
+                if error
+                    .raw_response()
+                    .is_some_and(|response| response.status().as_u16() == 404) =>
+            {
+                Ok(false)
             }
-        })
+            Err(error) => Err(unavailable(error)),
+        }
     }
 
-    fn link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        lifetime: Duration,
-        file_name: &'a str,
-    ) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move {
-            let request = self
-                .client
-                .get_object()
-                .bucket(bucket)
-                .key(key)
-                .response_content_disposition(format!("attachment; filename=\"{file_name}\""))
-                .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
-                .await
-                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
-            Ok(request.uri().to_owned())
-        })
+    async fn link(&self, bucket: &str, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
+        let request = self
+            .client
+            .get_object()
+            .bucket(bucket)
+            .key(key)
+            .response_content_disposition(format!("attachment; filename=\"{file_name}\""))
+            .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
+            .await
+            .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+        Ok(request.uri().to_owned())
     }
 
-    fn upload_link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
+    async fn upload_link(
+        &self,
+        bucket: &str,
+        key: &str,
         lifetime: Duration,
         bytes: u64,
-    ) -> BoxFuture<'a, Result<UploadLink>> {
-        Box::pin(async move {
-            let request = self
-                .client
-                .put_object()
-                .bucket(bucket)
-                .key(key)
-                .content_length(bytes.try_into().map_err(Error::internal)?)
-                .content_type(UPLOAD_TYPE)
-                .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
-                .await
-                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
-            Ok(UploadLink {
-                url: request.uri().to_owned(),
-                headers: headers_to_set(request.headers()),
-            })
+    ) -> Result<UploadLink> {
+        let request = self
+            .client
+            .put_object()
+            .bucket(bucket)
+            .key(key)
+            .content_length(bytes.try_into().map_err(Error::internal)?)
+            .content_type(UPLOAD_TYPE)
+            .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
+            .await
+            .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+        Ok(UploadLink {
+            url: request.uri().to_owned(),
+            headers: headers_to_set(request.headers()),
         })
     }
 
-    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
-        Box::pin(async move {
-            let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
-            let mut pages = request.into_paginator().send();
-            let mut listed = Vec::new();
-            while let Some(page) = pages.next().await {
-                let page = page.map_err(unavailable)?;
-                for object in page.contents() {
-                    let modified = object.last_modified().and_then(|time| time.to_millis().ok());
-                    let modified = modified.and_then(UtcTime::from_millis);
-                    let (Some(key), Some(modified)) = (object.key(), modified) else {
-                        return Err(Error::internal("a listed object has no key or no time"));
-                    };
-                    listed.push(ListedObject {
-                        key: key.to_owned(),
-                        modified,
-                        bytes: object.size().and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
-                    });
-                }
+    async fn list(&self, bucket: &str, prefix: &str) -> Result<Vec<ListedObject>> {
+        let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
+        let mut pages = request.into_paginator().send();
+        let mut listed = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(unavailable)?;
+            for object in page.contents() {
+                let modified = object.last_modified().and_then(|time| time.to_millis().ok());
+                let modified = modified.and_then(UtcTime::from_millis);
+                let (Some(key), Some(modified)) = (object.key(), modified) else {
+                    return Err(Error::internal("a listed object has no key or no time"));
+                };
+                listed.push(ListedObject {
+                    key: key.to_owned(),
+                    modified,
+                    bytes: object.size().and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
+                });
             }
-            Ok(listed)
-        })
+        }
+        Ok(listed)
     }
 
-    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move {
-            let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
-            let mut pages = request.delimiter("/").into_paginator().send();
-            let mut folders = Vec::new();
-            while let Some(page) = pages.next().await {
-                let page = page.map_err(unavailable)?;
-                let found = page.common_prefixes().iter();
-                folders.extend(found.filter_map(|folder| folder.prefix().map(str::to_owned)));
-            }
-            Ok(folders)
-        })
+    async fn folders(&self, bucket: &str, prefix: &str) -> Result<Vec<String>> {
+        let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
+        let mut pages = request.delimiter("/").into_paginator().send();
+        let mut folders = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(unavailable)?;
+            let found = page.common_prefixes().iter();
+            folders.extend(found.filter_map(|folder| folder.prefix().map(str::to_owned)));
+        }
+        Ok(folders)
     }
 
-    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let sent = self.client.delete_object().bucket(bucket).key(key).send().await;
-            sent.map_err(unavailable)?;
-            Ok(())
-        })
+    async fn remove(&self, bucket: &str, key: &str) -> Result<()> {
+        let sent = self.client.delete_object().bucket(bucket).key(key).send().await;
+        sent.map_err(unavailable)?;
+        Ok(())
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use models::stand_in::{Reply, StandIn, Wire};
 use models::{ModelConfig, ModelErrorKind, Request, StopReason};
 use platform::config::{AwsEnvironment, Secret};
-use platform::queue::BoxFuture;
 use platform::secrets::{SecretSource, SecretStore, Versions};
 use platform::{Clock, UtcTime};
 use serde_json::{Value, json};
@@ -173,15 +173,14 @@ async fn a_model_may_know_the_limit_of_tokens_by_its_newer_name() {
 #[derive(Default)]
 struct Rotating(AtomicUsize);
 
+#[async_trait]
 impl SecretStore for Rotating {
-    fn versions<'a>(&'a self, _: &'a str) -> BoxFuture<'a, platform::Result<Versions>> {
+    async fn versions(&self, _: &str) -> platform::Result<Versions> {
         let number = self.0.fetch_add(1, Ordering::SeqCst);
         let current = Secret::new(format!("key-{number}"));
-        Box::pin(async move {
-            Ok(Versions {
-                current,
-                previous: None,
-            })
+        Ok(Versions {
+            current,
+            previous: None,
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use futures::future::BoxFuture;
 use platform::Result;
 use platform::bus::Bus;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 
 use super::{Faults, State, chance, lose, unavailable};
 
@@ -24,9 +26,10 @@ impl FaultyQueue {
     }
 }
 
+#[async_trait]
 impl Queue for FaultyQueue {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        self.faults.send(move || self.queue.send_as(body, delivery))
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        self.faults.send(move || self.queue.send_as(body, delivery)).await
     }
 }
 
@@ -46,9 +49,10 @@ impl FaultyBus {
     }
 }
 
+#[async_trait]
 impl Bus for FaultyBus {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.faults.send(move || self.bus.publish(detail))
+    async fn publish(&self, detail: &str) -> Result<()> {
+        self.faults.send(move || self.bus.publish(detail)).await
     }
 }
 

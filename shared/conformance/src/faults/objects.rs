@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use platform::Result;
 use platform::objects::{ListedObject, ObjectStore, Range, UploadLink};
-use platform::queue::BoxFuture;
 
 use super::{Faults, State, chance, lose, slowness, unavailable};
 
@@ -81,111 +81,77 @@ impl State {
     }
 }
 
+#[async_trait]
 impl ObjectStore for FaultyObjects {
-    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.written(self.store.put(bucket, key, bytes).await)
-        })
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<()> {
+        self.arrive().await?;
+        self.written(self.store.put(bucket, key, bytes).await)
     }
 
-    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            let is_new = self.store.put_new(bucket, key, bytes).await?;
-            if is_new && self.faults.lock().repeats_object() {
-                return Ok(false);
-            }
-            self.written(Ok(is_new))
-        })
+    async fn put_new(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<bool> {
+        self.arrive().await?;
+        let is_new = self.store.put_new(bucket, key, bytes).await?;
+        if is_new && self.faults.lock().repeats_object() {
+            return Ok(false);
+        }
+        self.written(Ok(is_new))
     }
 
-    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.written(self.store.put_file(bucket, key, path).await)
-        })
+    async fn put_file(&self, bucket: &str, key: &str, path: &Path) -> Result<()> {
+        self.arrive().await?;
+        self.written(self.store.put_file(bucket, key, path).await)
     }
 
-    fn get<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        range: Option<Range>,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.store.get(bucket, key, range).await
-        })
+    async fn get(&self, bucket: &str, key: &str, range: Option<Range>) -> Result<Option<Vec<u8>>> {
+        self.arrive().await?;
+        self.store.get(bucket, key, range).await
     }
 
-    fn get_to_file<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        path: &'a Path,
-        max_bytes: u64,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            let is_there = self.store.get_to_file(bucket, key, path, max_bytes).await?;
-            let answer = self.whole(Ok(is_there));
-            if is_there && answer.is_err() {
-                let file = std::fs::File::options().write(true).open(path).unwrap();
-                let bytes = file.metadata().unwrap().len();
-                file.set_len(bytes / 2).unwrap();
-            }
-            answer
-        })
+    async fn get_to_file(&self, bucket: &str, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
+        self.arrive().await?;
+        let is_there = self.store.get_to_file(bucket, key, path, max_bytes).await?;
+        let answer = self.whole(Ok(is_there));
+        if is_there && answer.is_err() {
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            let bytes = file.metadata().unwrap().len();
+            file.set_len(bytes / 2).unwrap();
+        }
+        answer
     }
 
-    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.store.exists(bucket, key).await
-        })
+    async fn exists(&self, bucket: &str, key: &str) -> Result<bool> {
+        self.arrive().await?;
+        self.store.exists(bucket, key).await
     }
 
-    fn link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        lifetime: Duration,
-        file_name: &'a str,
-    ) -> BoxFuture<'a, Result<String>> {
+    async fn link(&self, bucket: &str, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
         // Creating a link sends no request.
-        self.store.link(bucket, key, lifetime, file_name)
+        self.store.link(bucket, key, lifetime, file_name).await
     }
 
-    fn upload_link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
+    async fn upload_link(
+        &self,
+        bucket: &str,
+        key: &str,
         lifetime: Duration,
         bytes: u64,
-    ) -> BoxFuture<'a, Result<UploadLink>> {
+    ) -> Result<UploadLink> {
         // Creating a link sends no request.
-        self.store.upload_link(bucket, key, lifetime, bytes)
+        self.store.upload_link(bucket, key, lifetime, bytes).await
     }
 
-    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.whole(self.store.list(bucket, prefix).await)
-        })
+    async fn list(&self, bucket: &str, prefix: &str) -> Result<Vec<ListedObject>> {
+        self.arrive().await?;
+        self.whole(self.store.list(bucket, prefix).await)
     }
 
-    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.whole(self.store.folders(bucket, prefix).await)
-        })
+    async fn folders(&self, bucket: &str, prefix: &str) -> Result<Vec<String>> {
+        self.arrive().await?;
+        self.whole(self.store.folders(bucket, prefix).await)
     }
 
-    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.arrive().await?;
-            self.written(self.store.remove(bucket, key).await)
-        })
+    async fn remove(&self, bucket: &str, key: &str) -> Result<()> {
+        self.arrive().await?;
+        self.written(self.store.remove(bucket, key).await)
     }
 }

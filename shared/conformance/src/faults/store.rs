@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use platform::Result;
-use platform::queue::BoxFuture;
 use platform::records::schema::TableKind;
 use platform::records::store::{Action, Item, Page, Position, Query, RecordStore, Step};
 use platform::records::{Key, Written};
@@ -232,98 +232,70 @@ fn changed_by(steps: &[Step]) -> Vec<(Arc<str>, Key)> {
         .collect()
 }
 
+#[async_trait]
 impl RecordStore for Faulty {
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        Box::pin(async move {
-            self.read().await?;
-            self.store.find(table, key).await
-        })
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        self.read().await?;
+        self.store.find(table, key).await
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        Box::pin(async move {
-            self.read().await?;
-            self.store.find_many(table, keys).await
-        })
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        self.read().await?;
+        self.store.find_many(table, keys).await
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            let times_out = self.arrive(true).await?;
-            if self.faults.lock().contends() {
-                return Ok(Written::Contended);
+    async fn write(&self, step: Step) -> Result<Written> {
+        let times_out = self.arrive(true).await?;
+        if self.faults.lock().contends() {
+            return Ok(Written::Contended);
+        }
+        let items = changed_by(std::slice::from_ref(&step));
+        self.written(times_out, items, self.once_or_twice(step), is_done)
+            .await
+    }
+
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        let times_out = self.arrive(true).await?;
+        if self.faults.lock().contends() {
+            return Ok(Written::Contended);
+        }
+        let items = changed_by(&steps);
+        self.written(times_out, items, self.store.transact(steps), is_done)
+            .await
+    }
+
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        let times_out = self.arrive(true).await?;
+        let add = async {
+            let sum = self.store.add(table, key, number, amount, expires_at).await?;
+            let is_repeated = self.faults.lock().repeats();
+            match is_repeated {
+                true => self.store.add(table, key, number, amount, expires_at).await,
+                false => Ok(sum),
             }
-            let items = changed_by(std::slice::from_ref(&step));
-            self.written(times_out, items, self.once_or_twice(step), is_done)
-                .await
-        })
+        };
+        self.written(times_out, vec![(table.into(), key.clone())], add, |_| true)
+            .await
     }
 
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
-            let times_out = self.arrive(true).await?;
-            if self.faults.lock().contends() {
-                return Ok(Written::Contended);
-            }
-            let items = changed_by(&steps);
-            self.written(times_out, items, self.store.transact(steps), is_done)
-                .await
-        })
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
+        self.read().await?;
+        match self.behind(table, query).await? {
+            Some(shown) => Ok(cut(shown, query, most, start.as_ref())),
+            None => self.store.page(table, query, most, start).await,
+        }
     }
 
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            let times_out = self.arrive(true).await?;
-            let add = async {
-                let sum = self.store.add(table, key, number, amount, expires_at).await?;
-                let is_repeated = self.faults.lock().repeats();
-                match is_repeated {
-                    true => self.store.add(table, key, number, amount, expires_at).await,
-                    false => Ok(sum),
-                }
-            };
-            self.written(times_out, vec![(table.into(), key.clone())], add, |_| true)
-                .await
-        })
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
+        self.read().await?;
+        match self.behind(table, query).await? {
+            Some(shown) => Ok(shown.len() as u64),
+            None => self.store.count(table, query).await,
+        }
     }
 
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            self.read().await?;
-            match self.behind(table, query).await? {
-                Some(shown) => Ok(cut(shown, query, most, start.as_ref())),
-                None => self.store.page(table, query, most, start).await,
-            }
-        })
-    }
-
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            self.read().await?;
-            match self.behind(table, query).await? {
-                Some(shown) => Ok(shown.len() as u64),
-                None => self.store.count(table, query).await,
-            }
-        })
-    }
-
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            self.read().await?;
-            self.store.scan(table, start).await
-        })
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
+        self.read().await?;
+        self.store.scan(table, start).await
     }
 }

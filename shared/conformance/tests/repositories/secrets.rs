@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use conformance::Tables;
 use conformance::faults::Faulty;
 use conformance::model::Model;
 use platform::config::Secret;
-use platform::queue::BoxFuture;
 use platform::records::Table;
 use platform::records::process_secrets::{Binding, ProcessSecrets};
 use platform::sealing::{Place, Sealer};
@@ -16,13 +16,14 @@ use crate::tenant;
 
 struct Plain;
 
+#[async_trait]
 impl Sealer for Plain {
-    fn seal<'a>(&'a self, _: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move { Ok(secret.expose().to_owned()) })
+    async fn seal(&self, _: Place<'_>, secret: &Secret) -> Result<String> {
+        Ok(secret.expose().to_owned())
     }
 
-    fn open<'a>(&'a self, _: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
-        Box::pin(async move { Ok(Secret::new(sealed)) })
+    async fn open(&self, _: Place<'_>, sealed: &str) -> Result<Secret> {
+        Ok(Secret::new(sealed))
     }
 }
 

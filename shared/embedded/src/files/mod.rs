@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use platform::objects::{
     ListedObject, MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range, UPLOAD_TYPE, UploadLink, too_large,
 };
-use platform::queue::BoxFuture;
 use platform::{Error, Result};
 
 pub use held::HeldObjects;
@@ -107,150 +107,114 @@ impl FileObjects {
     }
 }
 
+#[async_trait]
 impl ObjectStore for FileObjects {
-    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let path = self.path(bucket, key)?;
-            self.write_bytes(path, Replace::Yes, bytes).await.map(drop)
-        })
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<()> {
+        let path = self.path(bucket, key)?;
+        self.write_bytes(path, Replace::Yes, bytes).await.map(drop)
     }
 
-    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            self.write_bytes(self.path(bucket, key)?, Replace::No, bytes)
-                .await
-        })
-    }
-
-    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let to = self.path(bucket, key)?;
-            // The object is a copy, made by the operating system, so later changes of the file do not affect
-            // it.
-            let from = path.to_owned();
-            let opened = tokio::task::spawn_blocking(move || {
-                let file = File::open(from)?;
-                let bytes = file.metadata()?.len();
-                Ok::<_, io::Error>((file, bytes))
-            });
-            let opened = opened.await.map_err(Error::internal)?;
-            let (mut from, bytes) = opened.map_err(Error::internal)?;
-            check_size(bytes)?;
-            let copy = move |to: &mut File| io::copy(&mut from, to).map(drop);
-            self.write(to, Replace::Yes, copy).await.map(drop)
-        })
-    }
-
-    fn get<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        range: Option<Range>,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
-        Box::pin(async move {
-            let path = self.path(bucket, key)?;
-            blocking(move || {
-                let Some(mut file) = present(File::open(path))? else {
-                    return Ok(None);
-                };
-                let mut bytes = Vec::new();
-                match range {
-                    None => file.read_to_end(&mut bytes)?,
-                    Some(Range { from, length }) => {
-                        // Positions beyond the system's limit are also after the end.
-                        file.seek(SeekFrom::Start(from.min(MAX_OBJECT_BYTES)))?;
-                        file.take(length).read_to_end(&mut bytes)?
-                    }
-                };
-                Ok(Some(bytes))
-            })
+    async fn put_new(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<bool> {
+        self.write_bytes(self.path(bucket, key)?, Replace::No, bytes)
             .await
-        })
     }
 
-    fn get_to_file<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        path: &'a Path,
-        max_bytes: u64,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            let from = self.path(bucket, key)?;
-            let opened = blocking(move || {
-                let Some(file) = present(File::open(from))? else {
-                    return Ok(None);
-                };
-                let bytes = file.metadata()?.len();
-                Ok(Some((file, bytes)))
-            });
-            let Some((mut from, bytes)) = opened.await? else {
-                return Ok(false);
+    async fn put_file(&self, bucket: &str, key: &str, path: &Path) -> Result<()> {
+        let to = self.path(bucket, key)?;
+        // The object is a copy, made by the operating system, so later changes of the file do not affect
+        // it.
+        let from = path.to_owned();
+        let opened = tokio::task::spawn_blocking(move || {
+            let file = File::open(from)?;
+            let bytes = file.metadata()?.len();
+            Ok::<_, io::Error>((file, bytes))
+        });
+        let opened = opened.await.map_err(Error::internal)?;
+        let (mut from, bytes) = opened.map_err(Error::internal)?;
+        check_size(bytes)?;
+        let copy = move |to: &mut File| io::copy(&mut from, to).map(drop);
+        self.write(to, Replace::Yes, copy).await.map(drop)
+    }
+
+    async fn get(&self, bucket: &str, key: &str, range: Option<Range>) -> Result<Option<Vec<u8>>> {
+        let path = self.path(bucket, key)?;
+        blocking(move || {
+            let Some(mut file) = present(File::open(path))? else {
+                return Ok(None);
             };
-            if bytes > max_bytes {
-                return Err(too_large(max_bytes));
-            }
-            let to = path.to_owned();
-            let copied = tokio::task::spawn_blocking(move || io::copy(&mut from, &mut File::create(to)?));
-            copied.await.map_err(Error::internal)?.map_err(Error::internal)?;
-            Ok(true)
+            let mut bytes = Vec::new();
+            match range {
+                None => file.read_to_end(&mut bytes)?,
+                Some(Range { from, length }) => {
+                    // Positions beyond the system's limit are also after the end.
+                    file.seek(SeekFrom::Start(from.min(MAX_OBJECT_BYTES)))?;
+                    file.take(length).read_to_end(&mut bytes)?
+                }
+            };
+            Ok(Some(bytes))
         })
+        .await
     }
 
-    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async move {
-            let path = self.path(bucket, key)?;
-            blocking(move || path.try_exists()).await
-        })
+    async fn get_to_file(&self, bucket: &str, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
+        let from = self.path(bucket, key)?;
+        let opened = blocking(move || {
+            let Some(file) = present(File::open(from))? else {
+                return Ok(None);
+            };
+            let bytes = file.metadata()?.len();
+            Ok(Some((file, bytes)))
+        });
+        let Some((mut from, bytes)) = opened.await? else {
+            return Ok(false);
+        };
+        if bytes > max_bytes {
+            return Err(too_large(max_bytes));
+        }
+        let to = path.to_owned();
+        let copied = tokio::task::spawn_blocking(move || io::copy(&mut from, &mut File::create(to)?));
+        copied.await.map_err(Error::internal)?.map_err(Error::internal)?;
+        Ok(true)
     }
 
-    fn link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        lifetime: Duration,
-        file_name: &'a str,
-    ) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move {
-            let links = self.links.as_ref().ok_or_else(without_links)?;
-            links.link(bucket, key, lifetime, file_name)
-        })
+    async fn exists(&self, bucket: &str, key: &str) -> Result<bool> {
+        let path = self.path(bucket, key)?;
+        blocking(move || path.try_exists()).await
     }
 
-    fn upload_link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
+    async fn link(&self, bucket: &str, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
+        let links = self.links.as_ref().ok_or_else(without_links)?;
+        links.link(bucket, key, lifetime, file_name)
+    }
+
+    async fn upload_link(
+        &self,
+        bucket: &str,
+        key: &str,
         lifetime: Duration,
         bytes: u64,
-    ) -> BoxFuture<'a, Result<UploadLink>> {
-        Box::pin(async move {
-            check_size(bytes)?;
-            let links = self.links.as_ref().ok_or_else(without_links)?;
-            Ok(UploadLink {
-                url: links.upload_link(bucket, key, lifetime, bytes)?,
-                headers: BTreeMap::from([("content-type".to_owned(), UPLOAD_TYPE.to_owned())]),
-            })
+    ) -> Result<UploadLink> {
+        check_size(bytes)?;
+        let links = self.links.as_ref().ok_or_else(without_links)?;
+        Ok(UploadLink {
+            url: links.upload_link(bucket, key, lifetime, bytes)?,
+            headers: BTreeMap::from([("content-type".to_owned(), UPLOAD_TYPE.to_owned())]),
         })
     }
 
-    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
+    async fn list(&self, bucket: &str, prefix: &str) -> Result<Vec<ListedObject>> {
         let (bucket, prefix) = (self.bucket(bucket), prefix.to_owned());
-        Box::pin(blocking(move || listing::objects(&bucket, &prefix)))
+        blocking(move || listing::objects(&bucket, &prefix)).await
     }
 
-    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+    async fn folders(&self, bucket: &str, prefix: &str) -> Result<Vec<String>> {
         let (bucket, prefix) = (self.bucket(bucket), prefix.to_owned());
-        Box::pin(blocking(move || {
-            Ok(listing::folders(&bucket, &prefix)?.into_iter().collect())
-        }))
+        blocking(move || Ok(listing::folders(&bucket, &prefix)?.into_iter().collect())).await
     }
 
-    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let (path, root) = (self.path(bucket, key)?, self.bucket(bucket));
-            blocking(move || writing::remove(&path, &root)).await
-        })
+    async fn remove(&self, bucket: &str, key: &str) -> Result<()> {
+        let (path, root) = (self.path(bucket, key)?, self.bucket(bucket));
+        blocking(move || writing::remove(&path, &root)).await
     }
 }
 

@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use async_trait::async_trait;
 use layout::Tables;
 use platform::config::ConfigError;
-use platform::queue::BoxFuture;
 use platform::records::schema::{EXPIRES_AT, TableKind};
 use platform::records::store::checks::{check_key, check_keys};
 use platform::records::store::{
@@ -99,89 +99,72 @@ impl SqliteRecords {
     }
 }
 
+#[async_trait]
 impl RecordStore for SqliteRecords {
     /// On the calling thread: a search in two B-trees takes less time than switching to another thread and
     /// back. The largest item takes about a millisecond.
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        Box::pin(async move {
-            check_key(key)?;
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        check_key(key)?;
+        let table = self.tables.get(table)?;
+        self.readers.with(|connection| read::find(connection, table, key))
+    }
+
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        check_keys(keys)?;
+        if keys.len() <= MAX_KEYS_ON_CALLER {
             let table = self.tables.get(table)?;
-            self.readers.with(|connection| read::find(connection, table, key))
-        })
+            return self
+                .readers
+                .with(|connection| read::find_many(connection, table, keys));
+        }
+        let (table, keys) = (table.to_owned(), keys.to_vec());
+        self.read(move |connection, tables| read::find_many(connection, tables.get(&table)?, &keys))
+            .await
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        Box::pin(async move {
-            check_keys(keys)?;
-            if keys.len() <= MAX_KEYS_ON_CALLER {
-                let table = self.tables.get(table)?;
-                return self
-                    .readers
-                    .with(|connection| read::find_many(connection, table, keys));
-            }
-            let (table, keys) = (table.to_owned(), keys.to_vec());
-            self.read(move |connection, tables| read::find_many(connection, tables.get(&table)?, &keys))
-                .await
-        })
+    async fn write(&self, step: Step) -> Result<Written> {
+        self.commit(vec![step]).await
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(self.commit(vec![step]))
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        self.commit(steps).await
     }
 
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(self.commit(steps))
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        let amount = i64::try_from(amount).map_err(Error::internal)?;
+        let changes = Changes::default()
+            .add(number, amount)
+            .set(EXPIRES_AT, &expires_at)?;
+        let step = Step {
+            table: table.into(),
+            key: key.clone(),
+            action: Action::Update(changes),
+            condition: None,
+        };
+        let (request, answer) = Request::new(vec![step], Some(number.to_owned()))?;
+        self.queue.push(request)?;
+        let number = answered(answer.await)?.number;
+        number.ok_or_else(|| Error::internal("a number that was added to is negative"))
     }
 
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            let amount = i64::try_from(amount).map_err(Error::internal)?;
-            let changes = Changes::default()
-                .add(number, amount)
-                .set(EXPIRES_AT, &expires_at)?;
-            let step = Step {
-                table: table.into(),
-                key: key.clone(),
-                action: Action::Update(changes),
-                condition: None,
-            };
-            let (request, answer) = Request::new(vec![step], Some(number.to_owned()))?;
-            self.queue.push(request)?;
-            let number = answered(answer.await)?.number;
-            number.ok_or_else(|| Error::internal("a number that was added to is negative"))
-        })
-    }
-
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
         let (table, query) = (table.to_owned(), query.clone());
-        Box::pin(self.read(move |connection, tables| {
+        self.read(move |connection, tables| {
             read::page(connection, tables.get(&table)?, &query, most, start.as_ref())
-        }))
+        })
+        .await
     }
 
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
         let (table, query) = (table.to_owned(), query.clone());
-        Box::pin(self.read(move |connection, tables| read::count(connection, tables.get(&table)?, &query)))
+        self.read(move |connection, tables| read::count(connection, tables.get(&table)?, &query))
+            .await
     }
 
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
         let table = table.to_owned();
-        Box::pin(
-            self.read(move |connection, tables| read::scan(connection, tables.get(&table)?, start.as_ref())),
-        )
+        self.read(move |connection, tables| read::scan(connection, tables.get(&table)?, start.as_ref()))
+            .await
     }
 }
 

@@ -249,6 +249,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
+    use async_trait::async_trait;
     use axum::Router;
     use axum::body::Body;
     use axum::http::StatusCode;
@@ -256,7 +257,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::queue::{BoxFuture, Delivery};
+    use crate::queue::Delivery;
     use crate::records::Table;
     use crate::records::store::{Item, Key, Page, Position, Query, RecordStore, Step, Written};
     use crate::tenant::Tenant;
@@ -264,64 +265,49 @@ mod tests {
     #[derive(Default)]
     struct Kept(Mutex<Vec<String>>);
 
+    #[async_trait]
     impl Queue for Kept {
-        fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
+        async fn send_as(&self, body: &str, _: Delivery<'_>) -> crate::Result<()> {
             self.0.lock().unwrap().push(body.to_owned());
-            Box::pin(async { Ok(()) })
+            Ok(())
         }
     }
 
     /// A record store that never answers.
     struct Silent;
 
+    #[async_trait]
     impl RecordStore for Silent {
-        fn find<'a>(&'a self, _: &'a str, _: &'a Key) -> BoxFuture<'a, crate::Result<Option<Item>>> {
-            Box::pin(pending())
+        async fn find(&self, _: &str, _: &Key) -> crate::Result<Option<Item>> {
+            pending().await
         }
 
-        fn find_many<'a>(
-            &'a self,
-            _: &'a str,
-            _: &'a [Key],
-        ) -> BoxFuture<'a, crate::Result<Vec<Option<Item>>>> {
-            Box::pin(pending())
+        async fn find_many(&self, _: &str, _: &[Key]) -> crate::Result<Vec<Option<Item>>> {
+            pending().await
         }
 
-        fn write(&self, _: Step) -> BoxFuture<'_, crate::Result<Written>> {
-            Box::pin(pending())
+        async fn write(&self, _: Step) -> crate::Result<Written> {
+            pending().await
         }
 
-        fn transact(&self, _: Vec<Step>) -> BoxFuture<'_, crate::Result<Written>> {
-            Box::pin(pending())
+        async fn transact(&self, _: Vec<Step>) -> crate::Result<Written> {
+            pending().await
         }
 
-        fn add<'a>(
-            &'a self,
-            _: &'a str,
-            _: &'a Key,
-            _: &'a str,
-            _: u64,
-            _: i64,
-        ) -> BoxFuture<'a, crate::Result<u64>> {
-            Box::pin(pending())
+        async fn add(&self, _: &str, _: &Key, _: &str, _: u64, _: i64) -> crate::Result<u64> {
+            pending().await
         }
 
-        fn page<'a>(
-            &'a self,
-            _: &'a str,
-            _: &'a Query,
-            _: usize,
-            _: Option<Position>,
-        ) -> BoxFuture<'a, crate::Result<Page>> {
-            Box::pin(pending())
+        async fn page(&self, _: &str, _: &Query, _: usize, _: Option<Position>) -> crate::Result<Page> {
+            pending().await
         }
 
-        fn count<'a>(&'a self, _: &'a str, _: &'a Query) -> BoxFuture<'a, crate::Result<u64>> {
-            Box::pin(pending())
+        async fn count(&self, _: &str, _: &Query) -> crate::Result<u64> {
+            pending().await
         }
 
-        fn scan<'a>(&'a self, _: &'a str, _: Option<Position>) -> BoxFuture<'a, crate::Result<Page>> {
-            Box::pin(pending())
+        async fn scan(&self, _: &str, _: Option<Position>) -> crate::Result<Page> {
+            pending().await
         }
     }
 

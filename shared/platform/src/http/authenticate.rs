@@ -13,7 +13,7 @@ use crate::Platform;
 use crate::auth::{Principal, api_key};
 use crate::config::Secret;
 use crate::error::{Error, Result};
-use crate::queue::BoxFuture;
+use futures::future::BoxFuture;
 
 /// Credentials that a group of routes accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use super::ListedObject;
 use crate::error::Result;
-use crate::queue::BoxFuture;
 
 /// Maximum length of a key, in bytes; the limit of S3.
 pub const MAX_KEY_BYTES: usize = 1_024;
@@ -41,62 +42,46 @@ pub struct UploadLink {
 ///
 /// An error is [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed; a write may have
 /// happened even so. Of several concurrent writers of one key, one leaves its whole object.
+#[async_trait]
 pub trait ObjectStore: Send + Sync {
     /// Writes an object, and replaces an existing one.
-    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>>;
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<()>;
 
     /// Writes an object; false if it exists already. A retry after a lost response may return false because
     /// of the first attempt.
-    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>>;
+    async fn put_new(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<bool>;
 
     /// Writes an object from a local file.
-    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>>;
+    async fn put_file(&self, bucket: &str, key: &str, path: &Path) -> Result<()>;
 
     /// Reads an object, or a range of it; None if it does not exist.
-    fn get<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        range: Option<Range>,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>>;
+    async fn get(&self, bucket: &str, key: &str, range: Option<Range>) -> Result<Option<Vec<u8>>>;
 
     /// Downloads an object into a new local file. False if it does not exist, 413 where it is larger than
     /// `max_bytes`.
-    fn get_to_file<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        path: &'a Path,
-        max_bytes: u64,
-    ) -> BoxFuture<'a, Result<bool>>;
+    async fn get_to_file(&self, bucket: &str, key: &str, path: &Path, max_bytes: u64) -> Result<bool>;
 
-    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>>;
+    async fn exists(&self, bucket: &str, key: &str) -> Result<bool>;
 
     /// Returns a URL that reads an object without credentials for `lifetime`, and saves it as `file_name`.
-    fn link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
-        lifetime: Duration,
-        file_name: &'a str,
-    ) -> BoxFuture<'a, Result<String>>;
+    async fn link(&self, bucket: &str, key: &str, lifetime: Duration, file_name: &str) -> Result<String>;
 
     /// Returns a request that writes an object of exactly `bytes` bytes without credentials, within
     /// `lifetime`. It may be repeated, and then replaces the object.
-    fn upload_link<'a>(
-        &'a self,
-        bucket: &'a str,
-        key: &'a str,
+    async fn upload_link(
+        &self,
+        bucket: &str,
+        key: &str,
         lifetime: Duration,
         bytes: u64,
-    ) -> BoxFuture<'a, Result<UploadLink>>;
+    ) -> Result<UploadLink>;
 
     /// Lists the objects whose keys start with `prefix`, ordered by the bytes of their keys.
-    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>>;
+    async fn list(&self, bucket: &str, prefix: &str) -> Result<Vec<ListedObject>>;
 
     /// Lists the distinct parts of the keys up to the first slash after `prefix`, in order.
-    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
+    async fn folders(&self, bucket: &str, prefix: &str) -> Result<Vec<String>>;
 
     /// Removes an object; a missing one is not an error.
-    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>>;
+    async fn remove(&self, bucket: &str, key: &str) -> Result<()>;
 }

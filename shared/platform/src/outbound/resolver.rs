@@ -5,25 +5,26 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use async_trait::async_trait;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::{BoxError, Service};
 
 use super::rules::Rules;
-use crate::queue::BoxFuture;
+use futures::future::BoxFuture;
 
+#[async_trait]
 pub(super) trait Lookup: Send + Sync {
-    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
+    async fn lookup(&self, host: &str) -> std::io::Result<Vec<IpAddr>>;
 }
 
 /// The resolver of the operating system.
 pub(super) struct System;
 
+#[async_trait]
 impl Lookup for System {
-    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
+    async fn lookup(&self, host: &str) -> std::io::Result<Vec<IpAddr>> {
+        let found = tokio::net::lookup_host((host, 0)).await?;
+        Ok(found.map(|address| address.ip()).collect())
     }
 }
 

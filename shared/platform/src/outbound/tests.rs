@@ -5,20 +5,21 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
+use async_trait::async_trait;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::queue::BoxFuture;
 
 /// Answers each lookup with its next list.
 struct Stub(Mutex<VecDeque<Vec<IpAddr>>>);
 
+#[async_trait]
 impl Lookup for Stub {
-    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+    async fn lookup(&self, _: &str) -> std::io::Result<Vec<IpAddr>> {
         let next = self.0.lock().unwrap().pop_front();
-        Box::pin(async move { next.ok_or_else(|| std::io::Error::other("no more answers")) })
+        next.ok_or_else(|| std::io::Error::other("no more answers"))
     }
 }
 
@@ -433,11 +434,10 @@ fn fixed(answer: Option<Vec<&'static str>>) -> Outbound {
 /// Answers every lookup with the same addresses.
 struct Fixed(Option<Vec<&'static str>>);
 
+#[async_trait]
 impl Lookup for Fixed {
-    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = self.0.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
-            Ok(found.iter().map(|address| address.parse().unwrap()).collect())
-        })
+    async fn lookup(&self, _: &str) -> std::io::Result<Vec<IpAddr>> {
+        let found = self.0.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
+        Ok(found.iter().map(|address| address.parse().unwrap()).collect())
     }
 }

@@ -4,11 +4,11 @@
 //! the matcher reads for each event anyway. So events of a project without listeners cost no further read. A
 //! listener and the count are written in one transaction.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::queue::BoxFuture;
 use crate::records::entries::{count_listener, listeners};
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
@@ -31,17 +31,13 @@ pub struct Listener {
 }
 
 /// Operations with which a run's code waits for events.
+#[async_trait]
 pub trait Listening: Send + Sync {
     /// Starts signalling matching events to the run. Idempotent.
-    fn begin<'a>(&'a self, tenant: &'a Tenant, listener: &'a Listener) -> BoxFuture<'a, Result<()>>;
+    async fn begin(&self, tenant: &Tenant, listener: &Listener) -> Result<()>;
 
     /// Stops signalling events. A missing listener is not an error.
-    fn end<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        listener_id: &'a str,
-    ) -> BoxFuture<'a, Result<()>>;
+    async fn end(&self, tenant: &Tenant, run_id: &str, listener_id: &str) -> Result<()>;
 }
 
 #[derive(Clone)]
@@ -99,18 +95,14 @@ impl Listeners {
     }
 }
 
+#[async_trait]
 impl Listening for Listeners {
-    fn begin<'a>(&'a self, tenant: &'a Tenant, listener: &'a Listener) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.insert(tenant, listener))
+    async fn begin(&self, tenant: &Tenant, listener: &Listener) -> Result<()> {
+        self.insert(tenant, listener).await
     }
 
-    fn end<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        listener_id: &'a str,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.remove(tenant, run_id, listener_id))
+    async fn end(&self, tenant: &Tenant, run_id: &str, listener_id: &str) -> Result<()> {
+        self.remove(tenant, run_id, listener_id).await
     }
 }
 

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use gcs::Gcs;
 use places::Service;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,6 @@ use crate::config::{ConfigError, Environment};
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::outbound::{Outbound, OutboundError};
-use crate::queue::BoxFuture;
 use crate::secrets::{SecretSource, SecretStore};
 use crate::tenant::Tenant;
 
@@ -192,12 +192,9 @@ impl Sources {
 }
 
 /// Buckets outside the service.
+#[async_trait]
 pub trait RemoteObjects: Send + Sync {
-    fn get_to_file<'a>(
-        &'a self,
-        place: Place<'a>,
-        download: Download<'a>,
-    ) -> BoxFuture<'a, Result<(), SourceError>>;
+    async fn get_to_file(&self, place: Place<'_>, download: Download<'_>) -> Result<(), SourceError>;
 }
 
 /// Destination and limit of a download.

@@ -1,7 +1,7 @@
 //! Defines an agent: its prompts, its model, its tools and its limits.
 
+use async_trait::async_trait;
 use models::Message;
-use platform::queue::BoxFuture;
 use platform::records::interactions::{McpServer, TokenLimit};
 use platform::{Result, Tenant};
 use serde::{Deserialize, Serialize};
@@ -55,45 +55,35 @@ pub struct Agent {
     pub remote_tools: Vec<RemoteTool>,
 }
 
+#[async_trait]
 pub trait Agents: Send + Sync {
     /// Returns the agent that a reference names, with its prompts rendered with `data`. An error that is not
     /// transient fails the run.
-    fn agent<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        reference: &'a str,
-        data: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Agent>>;
+    async fn agent(&self, tenant: &Tenant, reference: &str, data: &Map<String, Value>) -> Result<Agent>;
 }
 
 /// Finds the interactions of a project and the built-in ones.
+#[async_trait]
 impl Agents for InteractionResolver {
-    fn agent<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        reference: &'a str,
-        data: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Agent>> {
-        Box::pin(async move {
-            let resolved = self.resolve(tenant, reference).await?;
-            let data = Value::from(data.clone());
-            let rendered = self.render(&resolved, &data)?.ending_with(&data);
-            Ok(Agent {
-                name: resolved.name,
-                id: resolved.id,
-                version: (!resolved.is_system).then_some(resolved.version),
-                system: rendered.system,
-                opening: rendered.messages,
-                model: resolved.model,
-                max_output_tokens: resolved.max_output_tokens,
-                on_token_limit: resolved.on_token_limit,
-                temperature: resolved.temperature,
-                output_schema: resolved.output_schema,
-                tools: resolved.tools,
-                allowed_hosts: resolved.allowed_hosts,
-                mcp_servers: resolved.mcp_servers,
-                remote_tools: Vec::new(),
-            })
+    async fn agent(&self, tenant: &Tenant, reference: &str, data: &Map<String, Value>) -> Result<Agent> {
+        let resolved = self.resolve(tenant, reference).await?;
+        let data = Value::from(data.clone());
+        let rendered = self.render(&resolved, &data)?.ending_with(&data);
+        Ok(Agent {
+            name: resolved.name,
+            id: resolved.id,
+            version: (!resolved.is_system).then_some(resolved.version),
+            system: rendered.system,
+            opening: rendered.messages,
+            model: resolved.model,
+            max_output_tokens: resolved.max_output_tokens,
+            on_token_limit: resolved.on_token_limit,
+            temperature: resolved.temperature,
+            output_schema: resolved.output_schema,
+            tools: resolved.tools,
+            allowed_hosts: resolved.allowed_hosts,
+            mcp_servers: resolved.mcp_servers,
+            remote_tools: Vec::new(),
         })
     }
 }

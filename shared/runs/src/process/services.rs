@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use events::publish::Publisher;
 use platform::objects::Objects;
 use platform::outbound::Outbound;
-use platform::queue::BoxFuture;
 use platform::records::Table;
 use platform::records::listeners::{Listeners, Listening};
 use platform::records::processes::{ProcessRef, Processes};
@@ -18,21 +18,22 @@ use crate::webhook_delivery::Webhooks;
 /// Version that stands for the highest version of a named process.
 const LATEST: &str = "latest";
 
+#[async_trait]
 pub trait Definitions: Send + Sync {
     /// Returns the text of a definition by its digest, in hexadecimal.
-    fn find<'a>(&'a self, tenant: &'a Tenant, digest: &'a str) -> BoxFuture<'a, Result<Option<String>>>;
+    async fn find(&self, tenant: &Tenant, digest: &str) -> Result<Option<String>>;
 
     /// Returns the digest of a named definition; the version may be `latest`.
-    fn digest_of<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        namespace: &'a str,
-        name: &'a str,
-        version: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>>;
+    async fn digest_of(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<String>>;
 
     /// Returns whether inline definitions of the project may name secrets.
-    fn allows_inline_secrets<'a>(&'a self, tenant: &'a Tenant) -> BoxFuture<'a, Result<bool>>;
+    async fn allows_inline_secrets(&self, tenant: &Tenant) -> Result<bool>;
 }
 
 #[derive(Clone)]
@@ -76,30 +77,29 @@ struct Stored {
     objects: Objects,
 }
 
+#[async_trait]
 impl Definitions for Stored {
-    fn find<'a>(&'a self, tenant: &'a Tenant, digest: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(self.processes.text(tenant, &self.objects, digest))
+    async fn find(&self, tenant: &Tenant, digest: &str) -> Result<Option<String>> {
+        self.processes.text(tenant, &self.objects, digest).await
     }
 
-    fn digest_of<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        namespace: &'a str,
-        name: &'a str,
-        version: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(async move {
-            let process = ProcessRef {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-                version: (version != LATEST).then(|| version.to_owned()),
-            };
-            let found = self.processes.find(tenant, &process).await?;
-            Ok(found.map(|process| process.digest))
-        })
+    async fn digest_of(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<String>> {
+        let process = ProcessRef {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            version: (version != LATEST).then(|| version.to_owned()),
+        };
+        let found = self.processes.find(tenant, &process).await?;
+        Ok(found.map(|process| process.digest))
     }
 
-    fn allows_inline_secrets<'a>(&'a self, tenant: &'a Tenant) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.processes.allows_inline_secrets(tenant))
+    async fn allows_inline_secrets(&self, tenant: &Tenant) -> Result<bool> {
+        self.processes.allows_inline_secrets(tenant).await
     }
 }

@@ -10,7 +10,6 @@ use models::{
 };
 use platform::config::{AwsEnvironment, Secret};
 use platform::outbound::Outbound;
-use platform::queue::BoxFuture;
 use platform::records::process_secrets::Holder;
 use platform::{Result, Tenant};
 use process::expression::Evaluator;
@@ -83,19 +82,13 @@ impl Model for Scripted {
 /// Returns the same agent for every reference except `missing`.
 struct Fixed(Agent);
 
+#[async_trait]
 impl Agents for Fixed {
-    fn agent<'a>(
-        &'a self,
-        _: &'a Tenant,
-        reference: &'a str,
-        _: &'a Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Agent>> {
-        Box::pin(async move {
-            match reference {
-                "missing" => Err(platform::Error::not_found("interaction", reference)),
-                _ => Ok(self.0.clone()),
-            }
-        })
+    async fn agent(&self, _: &Tenant, reference: &str, _: &Map<String, Value>) -> Result<Agent> {
+        match reference {
+            "missing" => Err(platform::Error::not_found("interaction", reference)),
+            _ => Ok(self.0.clone()),
+        }
     }
 }
 
@@ -104,21 +97,20 @@ struct OneSecret {
     hosts: Vec<String>,
 }
 
+#[async_trait]
 impl Secrets for OneSecret {
-    fn open<'a>(
-        &'a self,
-        _: &'a Tenant,
-        name: &'a str,
-        holder: Holder<'a>,
-    ) -> BoxFuture<'a, Result<std::result::Result<OpenSecret, Withheld>>> {
+    async fn open(
+        &self,
+        _: &Tenant,
+        name: &str,
+        holder: Holder<'_>,
+    ) -> Result<std::result::Result<OpenSecret, Withheld>> {
         let is_for = holder == Holder::McpServer("docs") && name == "docs-key";
         let secret = is_for.then(|| OpenSecret {
             json: Secret::new(r#"{ "authorization": "Bearer hunter2-key" }"#),
             hosts: self.hosts.clone(),
         });
-        Box::pin(
-            async move { Ok(secret.ok_or_else(|| Withheld(format!("The secret '{name}' does not exist.")))) },
-        )
+        Ok(secret.ok_or_else(|| Withheld(format!("The secret '{name}' does not exist."))))
     }
 }
 

@@ -5,7 +5,7 @@ mod memory;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use platform::queue::BoxFuture;
+use futures::future::BoxFuture;
 use platform::{Clock, Tenant};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};

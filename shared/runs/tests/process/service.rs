@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -16,7 +17,6 @@ use platform::bus::Bus;
 use platform::config::{AwsEnvironment, Secret};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
-use platform::queue::BoxFuture;
 use platform::records::Table;
 use platform::records::events::Events;
 use platform::records::listeners::Listeners;
@@ -190,23 +190,18 @@ paths:
 
 struct Nothing;
 
+#[async_trait]
 impl Definitions for Nothing {
-    fn find<'a>(&'a self, _: &'a Tenant, _: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(async { Ok(None) })
+    async fn find(&self, _: &Tenant, _: &str) -> Result<Option<String>> {
+        Ok(None)
     }
 
-    fn digest_of<'a>(
-        &'a self,
-        _: &'a Tenant,
-        _: &'a str,
-        _: &'a str,
-        _: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(async { Ok(None) })
+    async fn digest_of(&self, _: &Tenant, _: &str, _: &str, _: &str) -> Result<Option<String>> {
+        Ok(None)
     }
 
-    fn allows_inline_secrets<'a>(&'a self, _: &'a Tenant) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(async { Ok(false) })
+    async fn allows_inline_secrets(&self, _: &Tenant) -> Result<bool> {
+        Ok(false)
     }
 }
 
@@ -216,28 +211,23 @@ struct Given {
     hosts: Vec<String>,
 }
 
+#[async_trait]
 impl Secrets for Given {
-    fn open<'a>(
-        &'a self,
-        _: &'a Tenant,
-        name: &'a str,
-        _: Holder<'a>,
-    ) -> BoxFuture<'a, Result<Result<OpenSecret, Withheld>>> {
+    async fn open(&self, _: &Tenant, name: &str, _: Holder<'_>) -> Result<Result<OpenSecret, Withheld>> {
         let secret = self.values.get(name).map(|value| OpenSecret {
             json: Secret::new(value.as_str()),
             hosts: self.hosts.clone(),
         });
-        Box::pin(
-            async move { Ok(secret.ok_or_else(|| Withheld(format!("The project has no secret '{name}'.")))) },
-        )
+        Ok(secret.ok_or_else(|| Withheld(format!("The project has no secret '{name}'."))))
     }
 }
 
 struct Silent;
 
+#[async_trait]
 impl Bus for Silent {
-    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn publish(&self, _: &str) -> Result<()> {
+        Ok(())
     }
 }
 

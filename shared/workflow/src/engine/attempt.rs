@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use futures::future::{Either, select};
 use platform::auth::RunPrincipal;
-use platform::queue::BoxFuture;
 use platform::{Result, Tenant, UtcTime};
 
 use super::Engine;

@@ -14,9 +14,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use platform::queue::BoxFuture;
 
 use super::attempt::Finished;
 use crate::payload::Payload;

@@ -1,8 +1,8 @@
 //! Executes a run's outbox, at least once per effect.
 
+use futures::future::BoxFuture;
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
-use platform::queue::BoxFuture;
 use platform::{ErrorKind, Result, Tenant};
 use tracing::warn;
 

@@ -30,10 +30,11 @@ mod write;
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use platform::api::Api;
 use platform::auth::Viewer;
 use platform::bus::Bus;
-use platform::queue::{BoxFuture, Queue};
+use platform::queue::Queue;
 use platform::{Clock, Error, Result, Tenant};
 
 use crate::event::Event;
@@ -65,6 +66,7 @@ pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> R
 
 /// Waits, so that tests can replace time.
 pub trait Sleep: Send + Sync {
+    /// The time counts from the call, not from the first poll.
     fn sleep(&self, millis: u64) -> BoxFuture<'static, ()>;
 }
 

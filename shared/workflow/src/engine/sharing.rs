@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
-use platform::queue::BoxFuture;
 use platform::{Error, Result, Tenant, UtcTime};
 
 use super::{Engine, Sleep};

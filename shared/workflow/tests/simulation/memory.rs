@@ -1,16 +1,16 @@
 //! Stores records in memory for the simulation. A write may fail, or succeed and report a failure.
 
-use std::collections::BTreeMap;
-
-use platform::queue::BoxFuture;
 use platform::records::runs::{Committed, DueRun, UpdatesHead};
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use workflow::draft::Draft;
 use workflow::event::Event;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::store::{Commit, Store};
+
+use async_trait::async_trait;
 
 use crate::invariants;
 use crate::scenario::Mutant;
@@ -150,120 +150,94 @@ impl World {
     }
 }
 
+#[async_trait]
 impl Store for Shared {
-    fn find<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            let world = self.lock();
-            let mut state = world.memory.state(run_id);
-            if let Some(state) = &mut state
-                && world.mutant == Mutant::NoTerminalCheck
-            {
-                state.status = RunStatus::Running;
+    async fn find(&self, _: &Tenant, run_id: &str) -> Result<Option<RunState>> {
+        self.travel("a read").await?;
+        let world = self.lock();
+        let mut state = world.memory.state(run_id);
+        if let Some(state) = &mut state
+            && world.mutant == Mutant::NoTerminalCheck
+        {
+            state.status = RunStatus::Running;
+        }
+        Ok(state)
+    }
+
+    async fn find_current(&self, _: &Tenant, workflow_id: &str) -> Result<Option<String>> {
+        self.travel("a read").await?;
+        Ok(self.lock().memory.current.get(workflow_id).cloned())
+    }
+
+    async fn history(&self, _: &Tenant, run_id: &str) -> Result<Vec<Event>> {
+        self.travel("a read").await?;
+        let world = self.lock();
+        Ok(world
+            .memory
+            .runs
+            .get(run_id)
+            .map_or_else(Vec::new, |kept| kept.chunks.clone()))
+    }
+
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
+        let history = self.history(tenant, run_id).await?;
+        Ok(history.into_iter().find(|found| found.id == event))
+    }
+
+    async fn commit(&self, _: &Tenant, commit: &Commit) -> Result<Committed> {
+        self.travel("a write").await?;
+        let committed = {
+            let mut world = self.lock();
+            let committed = world.commit(commit);
+            if committed != Committed::Done {
+                world.faults.contended += 1;
             }
-            Ok(state)
-        })
+            if world.troubled && world.chance(4) {
+                world.faults.ambiguous += 1;
+                world.tell("the answer of a write is lost");
+                return Err(Error::unavailable("simulated"));
+            }
+            committed
+        };
+        self.pause().await;
+        Ok(committed)
     }
 
-    fn find_current<'a>(
-        &'a self,
-        _: &'a Tenant,
-        workflow_id: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            Ok(self.lock().memory.current.get(workflow_id).cloned())
-        })
+    async fn due(&self, by: UtcTime, _: bool) -> Result<Vec<DueRun>> {
+        self.travel("a read").await?;
+        let world = self.lock();
+        let due = world.memory.runs.iter().filter_map(|(run_id, kept)| {
+            Some(DueRun {
+                tenant: Tenant::new("acme", "demo").unwrap(),
+                run_id: run_id.clone(),
+                due_at: kept.due_at.filter(|at| *at <= by)?,
+            })
+        });
+        Ok(due.collect())
     }
 
-    fn history<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            let world = self.lock();
-            Ok(world
-                .memory
-                .runs
-                .get(run_id)
-                .map_or_else(Vec::new, |kept| kept.chunks.clone()))
-        })
+    async fn updates_head(&self, _: &Tenant, run_id: &str) -> Result<UpdatesHead> {
+        self.travel("a read").await?;
+        let world = self.lock();
+        Ok(world
+            .memory
+            .updates
+            .get(run_id)
+            .map_or_else(UpdatesHead::default, |(head, _)| *head))
     }
 
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>> {
-        Box::pin(async move {
-            let history = self.history(tenant, run_id).await?;
-            Ok(history.into_iter().find(|found| found.id == event))
-        })
+    async fn put_payload(&self, key: &str, json: &str) -> Result<()> {
+        self.travel("a write").await?;
+        self.lock()
+            .memory
+            .payloads
+            .insert(key.to_owned(), json.to_owned());
+        Ok(())
     }
 
-    fn commit<'a>(&'a self, _: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
-        Box::pin(async move {
-            self.travel("a write").await?;
-            let committed = {
-                let mut world = self.lock();
-                let committed = world.commit(commit);
-                if committed != Committed::Done {
-                    world.faults.contended += 1;
-                }
-                if world.troubled && world.chance(4) {
-                    world.faults.ambiguous += 1;
-                    world.tell("the answer of a write is lost");
-                    return Err(Error::unavailable("simulated"));
-                }
-                committed
-            };
-            self.pause().await;
-            Ok(committed)
-        })
-    }
-
-    fn due(&self, by: UtcTime, _: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            let world = self.lock();
-            let due = world.memory.runs.iter().filter_map(|(run_id, kept)| {
-                Some(DueRun {
-                    tenant: Tenant::new("acme", "demo").unwrap(),
-                    run_id: run_id.clone(),
-                    due_at: kept.due_at.filter(|at| *at <= by)?,
-                })
-            });
-            Ok(due.collect())
-        })
-    }
-
-    fn updates_head<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            let world = self.lock();
-            Ok(world
-                .memory
-                .updates
-                .get(run_id)
-                .map_or_else(UpdatesHead::default, |(head, _)| *head))
-        })
-    }
-
-    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.travel("a write").await?;
-            self.lock()
-                .memory
-                .payloads
-                .insert(key.to_owned(), json.to_owned());
-            Ok(())
-        })
-    }
-
-    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
-        Box::pin(async move {
-            self.travel("a read").await?;
-            let found = self.lock().memory.payloads.get(key).cloned();
-            Ok(found.map(|json| RawValue::from_string(json).unwrap()))
-        })
+    async fn find_payload(&self, key: &str) -> Result<Option<Box<RawValue>>> {
+        self.travel("a read").await?;
+        let found = self.lock().memory.payloads.get(key).cloned();
+        Ok(found.map(|json| RawValue::from_string(json).unwrap()))
     }
 }

@@ -7,8 +7,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use async_trait::async_trait;
+use futures::future::BoxFuture;
 use platform::bus::Bus;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::{Clock, Error, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -183,54 +185,52 @@ impl Sleep for Shared {
     }
 }
 
+#[async_trait]
 impl Queue for Shared {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.travel("a send").await?;
-            let mut world = self.lock();
-            let troubled = world.troubled;
-            if troubled && world.chance(10) {
-                world.faults.lost += 1;
-                world.tell(format!("message lost: {body}"));
-                return Ok(());
-            }
-            let copies = if troubled && world.chance(10) {
-                world.faults.doubled += 1;
-                2
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        self.travel("a send").await?;
+        let mut world = self.lock();
+        let troubled = world.troubled;
+        if troubled && world.chance(10) {
+            world.faults.lost += 1;
+            world.tell(format!("message lost: {body}"));
+            return Ok(());
+        }
+        let copies = if troubled && world.chance(10) {
+            world.faults.doubled += 1;
+            2
+        } else {
+            1
+        };
+        for _ in 0..copies {
+            let late = if troubled && world.chance(10) {
+                world.pick(5_000)
             } else {
-                1
+                0
             };
-            for _ in 0..copies {
-                let late = if troubled && world.chance(10) {
-                    world.pick(5_000)
-                } else {
-                    0
-                };
-                let delay = i64::try_from(delivery.delay.as_millis()).unwrap() + late as i64;
-                let visible_at = world.now() + delay;
-                world.queue.push(Message {
-                    body: body.to_owned(),
-                    visible_at,
-                });
-            }
-            Ok(())
-        })
+            let delay = i64::try_from(delivery.delay.as_millis()).unwrap() + late as i64;
+            let visible_at = world.now() + delay;
+            world.queue.push(Message {
+                body: body.to_owned(),
+                visible_at,
+            });
+        }
+        Ok(())
     }
 }
 
+#[async_trait]
 impl Bus for Shared {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.travel("a publication").await?;
-            let envelope: serde_json::Value = serde_json::from_str(detail).unwrap();
-            let id = envelope["event_id"].as_str().unwrap().to_owned();
-            let mut world = self.lock();
-            world.tell(format!(
-                "bus: {} of {}",
-                envelope["action"], envelope["resource_id"]
-            ));
-            *world.bus.entry(id).or_default() += 1;
-            Ok(())
-        })
+    async fn publish(&self, detail: &str) -> Result<()> {
+        self.travel("a publication").await?;
+        let envelope: serde_json::Value = serde_json::from_str(detail).unwrap();
+        let id = envelope["event_id"].as_str().unwrap().to_owned();
+        let mut world = self.lock();
+        world.tell(format!(
+            "bus: {} of {}",
+            envelope["action"], envelope["resource_id"]
+        ));
+        *world.bus.entry(id).or_default() += 1;
+        Ok(())
     }
 }

@@ -14,6 +14,8 @@ mod query;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 pub use changes::Changes;
 pub use condition::Condition;
 pub use item::Item;
@@ -21,7 +23,6 @@ pub use key::{Key, Position, key_names};
 pub use query::{Order, Query, Sort};
 
 use crate::error::Result;
-use crate::queue::BoxFuture;
 
 /// Outcome of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,42 +78,30 @@ pub struct Page {
 /// An error is [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed; the write may have
 /// happened even so. It is [`Internal`](crate::ErrorKind::Internal) if no retry can succeed: a request beyond
 /// [`limits`], or a table that does not exist.
+#[async_trait]
 pub trait RecordStore: Send + Sync {
     /// Returns the item at `key`. Strongly consistent.
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>>;
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>>;
 
     /// Returns the items at up to 100 distinct `keys`, in their order. Strongly consistent.
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>>;
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>>;
 
     /// Executes one step. A retry after a lost response may be refused because of the first attempt.
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>>;
+    async fn write(&self, step: Step) -> Result<Written>;
 
     /// Executes all steps or none. Each step must be on another item. A retry after a lost response does not
     /// execute the steps twice.
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>>;
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written>;
 
     /// Adds to a number of an item, sets [`EXPIRES_AT`](crate::records::schema::EXPIRES_AT), and returns the
     /// new number. A missing item is created. A retry after a lost response may add twice.
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>>;
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64>;
 
     /// Returns at most `most` items of a range, from `start` on.
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>>;
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page>;
 
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>>;
+    async fn count(&self, table: &str, query: &Query) -> Result<u64>;
 
     /// Returns a part of a whole table, in any order. Strongly consistent.
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>>;
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page>;
 }

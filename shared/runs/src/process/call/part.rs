@@ -110,7 +110,7 @@ impl Part {
     pub(super) fn resolve<'a>(
         &'a self,
         keyring: &'a mut Keyring<'_>,
-    ) -> platform::queue::BoxFuture<'a, Result<Data, Ended>> {
+    ) -> futures::future::BoxFuture<'a, Result<Data, Ended>> {
         Box::pin(async move {
             match self {
                 Self::Value(raw) => Ok(data(raw)),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use async_trait::async_trait;
 use platform::bus::Bus;
-use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::queue::{Delivery, Queue};
 use platform::records::runs::{Committed, DueRun, UpdatesHead};
 use platform::{Result, Tenant, UtcTime};
 use rand::rngs::StdRng;
@@ -143,108 +144,88 @@ impl Memory {
     }
 }
 
+#[async_trait]
 impl Store for Memory {
-    fn find<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
-        Box::pin(async move {
-            self.alive().await;
-            let records = self.lock();
-            Ok(records
-                .runs
-                .get(run_id)
-                .map(|kept| serde_json::from_str(&kept.state).unwrap()))
-        })
+    async fn find(&self, _: &Tenant, run_id: &str) -> Result<Option<RunState>> {
+        self.alive().await;
+        let records = self.lock();
+        Ok(records
+            .runs
+            .get(run_id)
+            .map(|kept| serde_json::from_str(&kept.state).unwrap()))
     }
 
-    fn find_current<'a>(&'a self, _: &'a Tenant, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
-        Box::pin(async move {
-            self.alive().await;
-            Ok(self.lock().current.get(id).cloned())
-        })
+    async fn find_current(&self, _: &Tenant, id: &str) -> Result<Option<String>> {
+        self.alive().await;
+        Ok(self.lock().current.get(id).cloned())
     }
 
-    fn history<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
-        Box::pin(async move {
-            self.alive().await;
-            let records = self.lock();
-            Ok(records
-                .runs
-                .get(run_id)
-                .map(|kept| kept.chunks.clone())
-                .unwrap_or_default())
-        })
+    async fn history(&self, _: &Tenant, run_id: &str) -> Result<Vec<Event>> {
+        self.alive().await;
+        let records = self.lock();
+        Ok(records
+            .runs
+            .get(run_id)
+            .map(|kept| kept.chunks.clone())
+            .unwrap_or_default())
     }
 
-    fn event<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        run_id: &'a str,
-        event: u64,
-    ) -> BoxFuture<'a, Result<Option<Event>>> {
-        Box::pin(async move {
-            let history = Store::history(self, tenant, run_id).await?;
-            Ok(history.into_iter().find(|found| found.id == event))
-        })
+    async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
+        let history = Store::history(self, tenant, run_id).await?;
+        Ok(history.into_iter().find(|found| found.id == event))
     }
 
-    fn commit<'a>(&'a self, _: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
-        Box::pin(async move {
+    async fn commit(&self, _: &Tenant, commit: &Commit) -> Result<Committed> {
+        self.alive().await;
+        let committed = self.write(commit);
+        if self.dies() {
             self.alive().await;
-            let committed = self.write(commit);
-            if self.dies() {
-                self.alive().await;
-            }
-            Ok(committed)
-        })
+        }
+        Ok(committed)
     }
 
-    fn due(&self, by: UtcTime, _: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
-        Box::pin(async move {
-            self.alive().await;
-            let records = self.lock();
-            let due = records.runs.iter().filter_map(|(run_id, kept)| {
-                Some(DueRun {
-                    tenant: Tenant::new("acme", "demo").unwrap(),
-                    run_id: run_id.clone(),
-                    due_at: kept.due_at.filter(|at| *at <= by)?,
-                })
-            });
-            Ok(due.collect())
-        })
+    async fn due(&self, by: UtcTime, _: bool) -> Result<Vec<DueRun>> {
+        self.alive().await;
+        let records = self.lock();
+        let due = records.runs.iter().filter_map(|(run_id, kept)| {
+            Some(DueRun {
+                tenant: Tenant::new("acme", "demo").unwrap(),
+                run_id: run_id.clone(),
+                due_at: kept.due_at.filter(|at| *at <= by)?,
+            })
+        });
+        Ok(due.collect())
     }
 
-    fn updates_head<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
-        Box::pin(async move {
-            self.alive().await;
-            Ok(self.lock().updates.get(run_id).copied().unwrap_or_default())
-        })
+    async fn updates_head(&self, _: &Tenant, run_id: &str) -> Result<UpdatesHead> {
+        self.alive().await;
+        Ok(self.lock().updates.get(run_id).copied().unwrap_or_default())
     }
 
-    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.lock().payloads.insert(key.to_owned(), json.to_owned());
-            Ok(())
-        })
+    async fn put_payload(&self, key: &str, json: &str) -> Result<()> {
+        self.alive().await;
+        self.lock().payloads.insert(key.to_owned(), json.to_owned());
+        Ok(())
     }
 
-    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
-        Box::pin(async move {
-            self.alive().await;
-            let found = self.lock().payloads.get(key).cloned();
-            Ok(found.map(|json| RawValue::from_string(json).unwrap()))
-        })
+    async fn find_payload(&self, key: &str) -> Result<Option<Box<RawValue>>> {
+        self.alive().await;
+        let found = self.lock().payloads.get(key).cloned();
+        Ok(found.map(|json| RawValue::from_string(json).unwrap()))
     }
 }
 
 /// Loses all messages: due work is found by its time.
+#[async_trait]
 impl Queue for Memory {
-    fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn send_as(&self, _: &str, _: Delivery<'_>) -> Result<()> {
+        Ok(())
     }
 }
 
+#[async_trait]
 impl Bus for Memory {
-    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    async fn publish(&self, _: &str) -> Result<()> {
+        Ok(())
     }
 }
