@@ -1,5 +1,5 @@
 //! Tests that receivers get the example events of the API reference, whose actions `docs/webhooks.md` names,
-//! and that the steps of the page start a run. `UPDATE_EXAMPLES=1` writes the received events into the examples.
+//! and that the steps of the page start a run. `UPDATE_EXAMPLES=1` writes received events into the examples.
 
 use std::collections::BTreeMap;
 use std::fs;
