@@ -1,6 +1,6 @@
 """What MiniStack lacks, put into what it is given.
 
-docs/lambda-emulator.md lists these gaps. Nothing here changes what a function does.
+docs/lambda-emulator.md lists the gaps that stay. Nothing here changes what a function does.
 """
 
 import json

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-pub const PAGE: &str = "../docs/webhooks.md";
+const PAGE: &str = "../docs/webhooks.md";
 
 pub fn page() -> String {
     std::fs::read_to_string(PAGE).expect("the page is there")

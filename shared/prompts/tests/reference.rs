@@ -43,16 +43,18 @@ fn cases(language: &str) -> Vec<Case> {
     cases
 }
 
-/// Returns the names in the first column of the table below a heading of the documentation.
+/// Returns the names in the first column of the table below a heading of the documentation; a row may have
+/// several.
 fn listed(heading: &str) -> BTreeSet<String> {
     let page = std::fs::read_to_string("../../docs/prompts.md").unwrap();
     let (_, below) = page
         .split_once(&format!("\n### {heading}\n"))
         .unwrap_or_else(|| panic!("docs/prompts.md has no part '{heading}'"));
     let part = below.split("\n#").next().unwrap();
-    let names = part
+    let cells = part
         .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let names = cells.flat_map(|cell| cell.trim_end_matches('`').split("`, `"));
     names.map(str::to_owned).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Tests that receivers get the example events of `docs/webhooks.md`, and that the steps of the page start a
-//! run. `UPDATE_EXAMPLES=1` writes the received events into the examples.
+//! Tests that receivers get the example events of the API reference, whose actions `docs/webhooks.md` names,
+//! and that the steps of the page start a run. `UPDATE_EXAMPLES=1` writes received events into the examples.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tests::Events;
 use tests::examples::Names;
-use tests::guide::{PAGE, blocks, page, run};
+use tests::guide::{blocks, page, run};
 
 const EXAMPLES: &str = "../infra/local/src/reference/events";
 
@@ -103,7 +103,7 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
     }
     // Each ended run has two events; each other example has one.
     let received = events.received("/guide", examples.len() + 4).await;
-    let (mut faults, mut page) = (Vec::new(), page());
+    let (mut faults, page) = (Vec::new(), page());
     for (name, (path, text)) in &examples {
         let example = envelope(name);
         let is_it = |event: &&Value| {
@@ -124,23 +124,18 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
             .unwrap_or_else(|| panic!("nothing came for {name}"));
         let like = pretty(&names.like("", Some(&example), event), text);
         if tests::variable("UPDATE_EXAMPLES").is_some() {
-            page = page.replace(text, &like);
             fs::write(path, &like).unwrap();
         } else if like != *text {
             faults.push(format!("{name} says {text}and a receiver gets {like}"));
-        } else if !blocks(&page, "json").contains(&text.trim_end().to_owned()) {
-            faults.push(format!("the page lacks the example {name}: {text}"));
+        } else if !page.contains(&format!("`{}`", example["action"].as_str().unwrap())) {
+            faults.push(format!("the page lacks the action of {name}"));
         }
-    }
-    if tests::variable("UPDATE_EXAMPLES").is_some() {
-        fs::write(PAGE, page).unwrap();
     }
     assert!(
         faults.is_empty(),
         "{}\nUPDATE_EXAMPLES=1 writes what a receiver gets.",
         faults.join("\n")
     );
-    assert_eq!(blocks(&tests::guide::page(), "json").len(), examples.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
