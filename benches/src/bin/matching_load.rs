@@ -8,8 +8,8 @@ use std::time::Instant;
 use events::condition::{Condition, Subject};
 use events::envelope::Envelope;
 use events::matching::{EventToMatch, SubscriptionSet};
+use events::records::subscriptions::SubscriptionRecord;
 use events::subscription::StoredSubscription;
-use platform::records::subscriptions::SubscriptionRecord;
 use serde_json::{Map, Value, json};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use handlebars::Handlebars;
-use platform::records::prompts::ContentType;
 use prompts::Templates;
+use prompts::records::prompts::ContentType;
 use serde_json::{Value, json};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

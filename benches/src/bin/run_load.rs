@@ -16,10 +16,10 @@ use clap::Parser;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
-use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::json;
 use workflow::engine::{Engine, StartRun};
+use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
 

@@ -5,12 +5,12 @@ use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use lake::records::dashboards::DashboardStatus;
 use platform::auth::permission::DeleteStores;
 use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, audited};
 use platform::records::Outcome;
 use platform::records::audit::AuditAction;
-use platform::records::dashboards::DashboardStatus;
 use platform::{Platform, Result};
 
 use crate::App;

@@ -5,8 +5,8 @@
 //! applied to it. So no version number is skipped or used twice, and no accepted change is lost.
 
 use axum::http::HeaderMap;
+use lake::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::http::if_match;
-use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::retry::{Races, RetryPolicy};
 use platform::{Result, Tenant, UtcTime, ids};
 

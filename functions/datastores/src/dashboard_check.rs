@@ -2,9 +2,9 @@
 
 use aide::transform::TransformOperation;
 use lake::parameters;
+use lake::records::dashboards::DashboardContent;
 use platform::http::openapi::problem;
 use platform::http::text::{check_description, check_name, check_tags};
-use platform::records::dashboards::DashboardContent;
 use platform::{Error, ErrorKind, Result, Tenant};
 use serde::Serialize;
 

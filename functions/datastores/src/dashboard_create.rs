@@ -4,14 +4,12 @@ use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::limits::MAX_ROWS;
+use lake::records::dashboards::{DashboardContent, DashboardRecord, DashboardStatus, DashboardVersionRecord};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{created, problem};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH};
 use platform::http::{Call, Json, Path, Reply, audited, strict};
 use platform::records::audit::AuditAction;
-use platform::records::dashboards::{
-    DashboardContent, DashboardRecord, DashboardStatus, DashboardVersionRecord,
-};
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;

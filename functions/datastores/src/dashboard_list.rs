@@ -3,11 +3,11 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use lake::records::dashboards::DashboardStatus;
 use platform::Result;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply, strict};
-use platform::records::dashboards::DashboardStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

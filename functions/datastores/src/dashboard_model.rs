@@ -1,7 +1,7 @@
 //! Defines the API shapes of dashboards and of their versions.
 
+use lake::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord};
 use platform::UtcTime;
-use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -8,13 +8,13 @@ use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use lake::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, conditional_write, problem};
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply, audited};
 use platform::records::Outcome;
 use platform::records::audit::AuditAction;
-use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::{ErrorKind, Platform, Result};
 
 use crate::App;

@@ -3,10 +3,10 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use lake::records::stores::ImportRecord;
 use platform::Result;
 use platform::auth::permission::ReadStores;
 use platform::http::{Call, Path, Reply};
-use platform::records::stores::ImportRecord;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

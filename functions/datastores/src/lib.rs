@@ -45,10 +45,10 @@ use aide::axum::ApiRouter;
 use axum::Extension;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
+use lake::records::dashboards::Dashboards;
 use lake::store::DataStores;
 use platform::Platform;
 use platform::http::{BodyLimit, Credentials, authenticate};
-use platform::records::dashboards::Dashboards;
 
 /// Maximum number of bytes of a body. Lambda accepts 6 MB, in which each quote counts twice
 /// ([`platform::http::sent_size`]).

@@ -1,12 +1,12 @@
 //! Defines the shapes of the API.
 
 use lake::manifest::{ManifestColumn, Relationship, TableVersion};
+use lake::records::stores::{StoreRecord, StoreStatus};
 use lake::schema::SemanticType;
 use lake::store::{Author, Loaded};
 use lake::types::ColumnType;
 use platform::auth::Principal;
 use platform::http::text::{MAX_NAME_LENGTH, MAX_TEXT_LENGTH};
-use platform::records::stores::{StoreRecord, StoreStatus};
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,11 +3,11 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use lake::records::stores::StoreStatus;
 use platform::Result;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Query, Reply};
-use platform::records::stores::StoreStatus;
 
 use crate::App;
 use crate::model::DataStoreListItem;

@@ -3,11 +3,11 @@
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use lake::records::stores::StoreVersion;
 use platform::Result;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply};
-use platform::records::stores::StoreVersion;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use axum::Extension;
 use events::publish::Publisher;
+use events::records::channels::Channels;
+use events::records::events::Events;
+use events::records::ingest_counts::IngestCounts;
 use platform::config::{ConfigError, Environment};
 use platform::deployment::Deployment;
 use platform::http::BodyLimit;
-use platform::records::channels::Channels;
-use platform::records::events::Events;
-use platform::records::ingest_counts::IngestCounts;
 use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Error};
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use events::envelope::{Category, Envelope};
 use events::listening::{CloudEvent, EVENT_SIGNAL};
+use events::records::listeners::Listener;
 use futures::stream::{self, StreamExt as _};
-use platform::records::listeners::Listener;
 use platform::{ErrorKind, Result, Tenant};
 use tracing::warn;
 use workflow::Payload;

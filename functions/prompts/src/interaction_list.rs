@@ -5,8 +5,8 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
 use platform::http::{Call, Path, Reply};
-use platform::records::interactions::InteractionUse;
 use platform::{Error, Result};
+use prompts::records::interactions::InteractionUse;
 use schemars::JsonSchema;
 use serde::Serialize;
 

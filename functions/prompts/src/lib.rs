@@ -22,8 +22,8 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
 use platform::http::{Credentials, authenticate};
-use platform::records::interactions::Interactions;
-use platform::records::prompts::Prompts;
+use prompts::records::interactions::Interactions;
+use prompts::records::prompts::Prompts;
 use sandbox::Sandbox;
 
 pub use prompts::{run_if_child, sandbox};

@@ -1,9 +1,9 @@
 //! Defines the API shapes of templates and of list entries.
 
 use platform::UtcTime;
-use platform::records::interactions::InteractionUse;
-use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use platform::tenant::Tenant;
+use prompts::records::interactions::InteractionUse;
+use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -10,9 +10,9 @@ use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, audited, if_match};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::records::interactions::InteractionUse;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Platform, Result};
+use prompts::records::interactions::InteractionUse;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -8,8 +8,8 @@ use platform::auth::permission::WritePrompts;
 use platform::http::openapi::created;
 use platform::http::{Call, OptionalJson, Path, Reply, audited};
 use platform::records::audit::AuditAction;
-use platform::records::prompts::{PromptRecord, PromptStatus};
 use platform::{Platform, Result, Tenant};
+use prompts::records::prompts::{PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

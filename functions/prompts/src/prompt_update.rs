@@ -13,10 +13,10 @@ use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_descri
 use platform::http::{Call, OptionalJson, Path, Reply, SomeKnown, audited, if_match, strict};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use platform::retry::{Races, RetryPolicy};
 use platform::{Platform, Result, Tenant};
 use prompts::Checker;
+use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

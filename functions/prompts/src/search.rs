@@ -1,8 +1,8 @@
 //! Selects the templates that a query matches.
 
 use platform::http::{List, strict};
-use platform::records::prompts::{PromptRecord, PromptStatus};
 use platform::{Error, Result};
+use prompts::records::prompts::{PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

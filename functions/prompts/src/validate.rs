@@ -2,8 +2,8 @@
 //! sandbox does the rest.
 
 use platform::http::text::{check_name, check_tags};
-use platform::records::prompts::PromptRecord;
 use platform::{Error, ErrorKind, Result};
+use prompts::records::prompts::PromptRecord;
 use serde_json::Value;
 
 /// Maximum number of bytes of a template's texts. A body is smaller, but updates add up; an item of DynamoDB

@@ -1,9 +1,9 @@
 //! Renders the frames of server-sent events.
 
 use bytes::Bytes;
-use platform::records::runs::UpdatesHead;
 use platform::{Error, Result};
 use serde_json::json;
+use workflow::records::runs::UpdatesHead;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::views::RunUpdate;

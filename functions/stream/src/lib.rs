@@ -20,9 +20,9 @@ use platform::config::ConfigError;
 use platform::deployment::Deployment;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::http::{Credentials, authenticate};
-use platform::records::runs::Runs;
 use workflow::engine::Engine;
 use workflow::live::Followers;
+use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 
 /// Pauses between two looks at the records, where this process is not notified of changes.

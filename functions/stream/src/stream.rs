@@ -12,11 +12,11 @@ use platform::auth::Viewer;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::request_header;
 use platform::http::{Call, Path, Query, Recheck};
-use platform::records::runs::MAX_UPDATE_NUMBER;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::visible;
+use workflow::records::runs::MAX_UPDATE_NUMBER;
 use workflow::views::RunUpdate;
 
 use crate::App;

@@ -20,6 +20,9 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
+use events::records::channels::Channels;
+use events::records::deliveries::Deliveries;
+use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
 use platform::Platform;
 use platform::config::{AwsEnvironment, ConfigError};
@@ -28,11 +31,8 @@ use platform::http::{Credentials, authenticate};
 use platform::outbound::Outbound;
 use platform::page_token::PageTokens;
 use platform::records::Table;
-use platform::records::channels::Channels;
-use platform::records::deliveries::Deliveries;
-use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Sealer;
+use process::records::processes::Processes;
 use workflow::Registry;
 
 #[derive(Clone)]

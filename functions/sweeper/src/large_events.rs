@@ -1,11 +1,11 @@
 //! Removes expired events whose details are in the bucket, with the details.
 
+use events::records::deliveries::Deliveries;
+use events::records::events::{DueEvent, Events};
 use futures::stream::{self, StreamExt as _};
 use platform::config::Retention;
 use platform::objects::Objects;
 use platform::records::Table;
-use platform::records::deliveries::Deliveries;
-use platform::records::events::{DueEvent, Events};
 use platform::{Clock, Result};
 use tracing::{info, warn};
 

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use events::publish::publish_stored;
+use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use platform::bus::Bus;
-use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;

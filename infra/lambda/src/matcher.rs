@@ -2,16 +2,16 @@
 
 use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
+use events::records::deliveries::Deliveries;
+use events::records::events::Events;
+use events::records::listeners::Listeners;
+use events::records::subscriptions::Subscriptions;
 use lambda_runtime::Error;
 use matcher_function::{Matcher, handle};
 use platform::archive_hints::ArchiveHints;
 use platform::config::Retention;
 use platform::deployment::Deployment;
-use platform::records::deliveries::Deliveries;
-use platform::records::events::Events;
-use platform::records::listeners::Listeners;
-use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions;
+use process::records::processes::Processes;
 use workflow::Registry;
 use workflow::wiring::Wiring;
 

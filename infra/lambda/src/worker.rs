@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use events::records::events::Events;
+use events::records::subscriptions::Subscriptions;
 use lambda_runtime::Error;
 use models::{Connect, ModelConfig};
 use platform::Clock;
@@ -13,8 +15,6 @@ use platform::deployment::Deployment;
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
 use platform::records::audit::AuditTrail;
-use platform::records::events::Events;
-use platform::records::subscriptions::Subscriptions;
 use platform::sealing::OpenedOnce;
 use runs::Services;
 use runs::process::{Evaluator, Expressions};

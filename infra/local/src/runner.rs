@@ -11,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
 use axum::response::Redirect;
 use axum::routing::get;
+use lake::records::stores::Stores;
 use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
     compact_at_segments, import_patience,
@@ -32,7 +33,6 @@ use platform::outbound::{Outbound, OwnServers};
 use platform::queue::Queue;
 use platform::records::api_keys::ApiKeys;
 use platform::records::audit::AuditTrail;
-use platform::records::stores::Stores;
 use platform::sources::Sources;
 use runs::process::{Evaluator, Expressions};
 use sandbox::Sandbox;

@@ -4,18 +4,18 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use events::records::events::Events;
 use platform::Clock;
 use platform::api::Api;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Retention, Secret};
 use platform::page_token::PageTokens;
-use platform::records::events::Events;
-use platform::records::runs::Runs;
 use sweeper_function::{EventRemover, Sweeper};
 use tracing::warn;
 use workflow::Registry;
 use workflow::engine::Engine;
 use workflow::live::Followers;
+use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 use workflows_function::Workflows;
 

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use aws::Aws;
 use bytes::Bytes;
 use lake::FileFormat;
+use lake::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use lake::schema::TableDefinition;
 use lake::store::{
     Author, DataStores, Hint, Import, ImportHint, ImportServices, ImportSource, ImportTable, MAX_INPUT_BYTES,
@@ -23,7 +24,6 @@ use platform::deployment::Backend as _;
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
 use platform::queue::{Delivery, Queue};
-use platform::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use platform::sources::Sources;
 use platform::{Clock, Result, Tenant, UtcTime};
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! Tests that the instances of the ingest function share the rate of a channel.
 #![cfg(test)]
 
+use events::records::ingest_counts::IngestCounts;
 use ingest_function::ChannelRates;
 use local::data_dir::DataDir;
 use local::services::{EVENTS_TABLE, Services};
 use platform::config::Environment;
-use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, ErrorKind, Tenant, UtcTime};
 
 #[tokio::test]

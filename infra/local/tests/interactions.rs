@@ -5,10 +5,10 @@
 use local::data_dir::DataDir;
 use local::services::{RECORDS_TABLE, Services};
 use models::Message;
-use platform::records::interactions::{Interaction, Interactions};
-use platform::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
 use platform::records::{Key, Table, Written};
 use platform::{Clock, ErrorKind, Tenant};
+use prompts::records::interactions::{Interaction, Interactions};
+use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
 use runs::interactions::InteractionResolver;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,9 +1,9 @@
 //! Tests logs over the local records: the tail of unarchived records, and commits of files.
 #![cfg(test)]
 
+use events::records::events::{EventRecord, Events};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
-use platform::records::events::{EventRecord, Events};
 use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs};
 use platform::records::{Condition, Key};
 use platform::{Tenant, UtcTime};

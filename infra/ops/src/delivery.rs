@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
+use events::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
+use events::records::events::Events;
+use events::records::subscriptions::Subscriptions;
 use events::search::{DeliverySearch, DeliverySelection};
 use platform::auth::Viewer;
 use platform::config::Secret;
 use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
-use platform::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
-use platform::records::events::Events;
-use platform::records::processes::Processes;
-use platform::records::runs::Runs;
-use platform::records::subscriptions::Subscriptions;
 use platform::{Result, UtcTime};
+use process::records::processes::Processes;
 use runs::evaluation::NOT_MATCHED;
 use runs::redelivery::Redelivery;
 use serde_json::json;
+use workflow::records::runs::Runs;
 
 use crate::output::Output;
 use crate::target::Target;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use events::envelope::Envelope;
 use events::matching::{EventToMatch, SubscriptionSet, Verdict};
+use events::records::subscriptions::Subscriptions;
 use platform::records::audit::AuditAction;
-use platform::records::subscriptions::Subscriptions;
 use platform::{Error, Result};
 use serde_json::json;
 

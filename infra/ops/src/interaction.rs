@@ -7,9 +7,9 @@ use clap::Subcommand;
 use models::OutputSchema;
 use platform::http::json;
 use platform::records::audit::AuditAction;
-use platform::records::interactions::{Interaction, Interactions, PromptUse};
-use platform::records::prompts::{PromptStatus, Prompts};
 use platform::{Error, ErrorKind, Result, Tenant};
+use prompts::records::interactions::{Interaction, Interactions, PromptUse};
+use prompts::records::prompts::{PromptStatus, Prompts};
 use serde::Serialize;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use platform::Result;
 use platform::records::audit::AuditAction;
 use platform::records::listing_shards::{ListingShards, ShardChange};
-use platform::records::processes::Processes;
+use process::records::processes::Processes;
 use serde_json::json;
 
 use crate::output::Output;

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use platform::Result;
 use platform::records::audit::AuditAction;
-use platform::records::prompts::Prompts;
+use prompts::records::prompts::Prompts;
 use serde_json::json;
 
 use crate::output::Output;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use platform::config::Secret;
 use platform::records::audit::AuditAction;
-use platform::records::process_secrets::{Binding, ProcessSecret, ProcessSecrets};
 use platform::{Error, Result};
+use runs::records::process_secrets::{Binding, ProcessSecret, ProcessSecrets};
 use serde_json::{Value, json};
 
 use crate::input::read;

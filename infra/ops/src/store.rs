@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use lake::records::stores::Stores;
 use lake::store::{Collected, DataStores, ImportServices, Retention, Step, StoreConfig};
 use platform::config::Environment;
 use platform::records::audit::AuditAction;
-use platform::records::stores::Stores;
 use platform::{Error, Result, Tenant};
 use serde_json::json;
 

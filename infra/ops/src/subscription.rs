@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use events::filter::Filter;
+use events::records::subscriptions::Subscriptions;
 use events::signature::new_signing_secret;
 use events::subscription::{
     Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target as SubscriptionTarget,
@@ -13,10 +14,9 @@ use platform::http::text::{check_description, check_name};
 use platform::http::{json, strict};
 use platform::outbound::Outbound;
 use platform::records::audit::AuditAction;
-use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Place;
 use platform::{Error, Result, ids};
+use process::records::processes::Processes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

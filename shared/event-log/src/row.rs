@@ -1,8 +1,8 @@
 //! Converts records to rows: lines of JSON, which DuckDB reads until the records are in a file.
 
 use events::envelope::{Category, Envelope, Meter};
+use events::records::events::EventRecord;
 use platform::records::audit::AuditEvent;
-use platform::records::events::EventRecord;
 use platform::{Error, Result, UtcTime};
 use serde::Serialize;
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use events::payload;
+use events::records::events::EventRecord;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
-use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
 use platform::{Error, Result, UtcTime, low_priority};
 use serde::de::DeserializeOwned;

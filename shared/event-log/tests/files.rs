@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use event_log::{WrittenFile, columns, merge, row, write};
 use events::envelope::{Category, Envelope, Meter, raw};
+use events::records::events::EventRecord;
 use lake::{Engine, EngineConfig};
 use platform::UtcTime;
 use platform::records::audit::{AuditAction, AuditEvent};
-use platform::records::events::EventRecord;
 use platform::records::logs::LogKind;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,8 +1,9 @@
 //! Defines ingest channels, through which external systems push events.
 
-use platform::records::channels::ChannelRecord;
 use platform::{Error, Result, UtcTime};
 use serde::{Deserialize, Serialize};
+
+use crate::records::channels::ChannelRecord;
 
 use crate::signature::SignatureRule;
 use crate::template::warnings;

@@ -1,12 +1,13 @@
 //! Defines the ids of deliveries and the body that is sent for them.
 
-use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
-use platform::records::events::EventRecord;
 use platform::{Error, Result, UtcTime, ids};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
+use crate::records::events::EventRecord;
 
 use crate::envelope::Envelope;
 use crate::subscription::StoredSubscription;

@@ -18,6 +18,7 @@ pub mod matching;
 pub mod path;
 pub mod payload;
 pub mod publish;
+pub mod records;
 pub mod search;
 mod sender_time;
 pub mod signature;

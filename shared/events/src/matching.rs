@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::{Error, Result, Tenant};
 use tracing::error;
+
+use crate::records::subscriptions::{SubscriptionRecord, Subscriptions};
 
 use self::index::Index;
 use crate::condition::{Condition, SharedCondition, SharedConditions, Subject, Unanswered};

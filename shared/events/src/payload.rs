@@ -2,9 +2,10 @@
 //! event is read.
 
 use platform::objects::Objects;
-use platform::records::events::EventRecord;
 use platform::{Error, Result, Tenant};
 use sha2::{Digest as _, Sha256};
+
+use crate::records::events::EventRecord;
 
 use crate::envelope::Envelope;
 

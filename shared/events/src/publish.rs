@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::records::events::{EventRecord, Events, IngestKey, Ingested};
 use platform::{Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 use tracing::warn;
+
+use crate::records::events::{EventRecord, Events, IngestKey, Ingested};
 
 use crate::envelope::Envelope;
 use crate::payload;

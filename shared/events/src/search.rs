@@ -4,11 +4,12 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::{LOOKING_MS, PageTokens};
-use platform::records::deliveries::{
-    Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
-};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde::Serialize;
+
+use crate::records::deliveries::{
+    Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
+};
 
 /// Number of deliveries read from an index at a time.
 const READ_AT_ONCE: usize = 200;

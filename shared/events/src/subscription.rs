@@ -1,10 +1,10 @@
 //! Defines event subscriptions: which events are delivered, and to which target.
 
+use crate::records::subscriptions::SubscriptionRecord;
 pub use platform::auth::RunAsRole;
 use platform::config::Secret;
-use platform::records::processes::Processes;
-use platform::records::subscriptions::SubscriptionRecord;
 use platform::{Error, Result, Tenant, UtcTime};
+use process::records::processes::Processes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

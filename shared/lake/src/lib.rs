@@ -30,6 +30,7 @@ pub mod fuzzing;
 mod import;
 mod jobs;
 mod query;
+pub mod records;
 pub mod schema;
 mod statement;
 pub mod store;

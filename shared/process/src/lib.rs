@@ -15,6 +15,7 @@ pub mod fault;
 pub mod flow;
 pub mod limits;
 pub mod pattern;
+pub mod records;
 mod source;
 
 pub use check::{Source, check, parse_duration};

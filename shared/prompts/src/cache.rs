@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use parking_lot::Mutex;
-use platform::records::prompts::ContentType;
 use serde_json::Value;
+
+use crate::records::prompts::ContentType;
 
 use crate::error::RenderError;
 use crate::template::Template;
@@ -74,8 +75,9 @@ impl Templates {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_template_is_parsed_once_while_it_is_kept() {

@@ -13,6 +13,7 @@ mod json;
 mod jst;
 pub mod limits;
 mod output;
+pub mod records;
 mod sandboxed;
 mod schema;
 mod template;

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use platform::records::prompts::PromptRecord;
 use platform::{Error, Result, low_priority};
 use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::records::prompts::PromptRecord;
 
 use crate::check::{check, foreign_variable, unknown_variables};
 use crate::schema;

@@ -1,7 +1,8 @@
 //! Holds a template that is parsed once and rendered often.
 
-use platform::records::prompts::ContentType;
 use serde_json::Value;
+
+use crate::records::prompts::ContentType;
 
 use crate::error::RenderError;
 use crate::output::Output;

@@ -2,8 +2,8 @@
 //! on a smaller stack than the worker's threads have.
 #![cfg(test)]
 
-use platform::records::prompts::ContentType::{self, Handlebars, Jst, Text};
 use prompts::limits::{MAX_ACTIVE_BLOCKS, MAX_CONTENT_BYTES, MAX_NESTING, MAX_OUTPUT_BYTES, MAX_STEPS};
+use prompts::records::prompts::ContentType::{self, Handlebars, Jst, Text};
 use prompts::{RenderError, RenderErrorKind, render};
 use proptest::prelude::*;
 use serde_json::{Value, json};

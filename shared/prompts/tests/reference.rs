@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use platform::records::prompts::ContentType;
+use prompts::records::prompts::ContentType;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -4,13 +4,13 @@
 use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, first_run_id, workflow_id};
 use events::envelope::Envelope;
 use events::path;
+use events::records::deliveries::{DeliveryStatus, DeliveryWrite};
+use events::records::events::EventRecord;
 use events::subscription::{AgentTarget, ProcessTarget, RunType, StoredSubscription, Target};
 use events::template::Filling;
-use platform::records::deliveries::{DeliveryStatus, DeliveryWrite};
-use platform::records::events::EventRecord;
-use platform::records::processes::{ProcessRef, Processes};
 use platform::{Error, ErrorKind, Result};
 use process::Data;
+use process::records::processes::{ProcessRef, Processes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -12,6 +12,7 @@ mod hosts;
 pub mod interactions;
 pub mod model_usage;
 pub mod process;
+pub mod records;
 mod redaction;
 pub mod redelivery;
 pub mod secrets;
@@ -26,11 +27,12 @@ use model_usage::ModelUsage;
 use models::Model;
 use platform::bus::Bus;
 use platform::records::Table;
-use platform::records::process_secrets::ProcessSecrets;
 use process::{Evaluator, ProcessServices};
 use secrets::{SealedSecrets, Secrets};
 use webhook_delivery::Webhooks;
 use workflow::Registry;
+
+use crate::records::process_secrets::ProcessSecrets;
 
 /// Functions that add each workflow type.
 const TYPES: &[fn(Registry) -> Registry] = &[

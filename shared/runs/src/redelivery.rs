@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use events::delivery::DeliveryRef;
 use events::payload;
-use events::subscription::{StoredSubscription, Target};
-use platform::objects::Objects;
-use platform::records::deliveries::{
+use events::records::deliveries::{
     Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
 };
-use platform::records::events::Events;
-use platform::records::processes::Processes;
-use platform::records::subscriptions::Subscriptions;
+use events::records::events::Events;
+use events::records::subscriptions::Subscriptions;
+use events::subscription::{StoredSubscription, Target};
+use platform::objects::Objects;
 use platform::{Clock, Error, ErrorKind, Result, Tenant};
+use process::records::processes::Processes;
 use workflow::Payload;
 use workflow::engine::Engine;
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use platform::config::Secret;
-use platform::records::process_secrets::{Holder, ProcessSecrets};
 use platform::sealing::Sealer;
 use platform::{Result, Tenant};
+
+use crate::records::process_secrets::{Holder, ProcessSecrets};
 
 /// A secret, and where it may be sent.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ pub mod live;
 pub mod options;
 pub mod payload;
 pub mod pending;
+pub mod records;
 pub mod registry;
 pub mod removal;
 mod started;

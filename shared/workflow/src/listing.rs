@@ -7,14 +7,16 @@ mod walk;
 
 use platform::auth::Viewer;
 use platform::page_token::{LOOKING_MS, PageTokens};
-use platform::records::runs::{COMPLETED, RunIndex, RunStanding, Runs};
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
+
+use crate::records::runs::{COMPLETED, RunIndex, RunStanding, Runs};
+
+use walk::{Place, Walk, parse};
 
 use crate::list_filter::{Filter, Narrowed};
 use crate::status::RunStatus;
 use crate::summary::RunSummary;
-use walk::{Place, Walk, parse};
 
 /// Least number of runs whose state is read at a time.
 const LEAST_WANTED: usize = 51;

@@ -6,8 +6,9 @@
 
 use platform::config::Retention;
 use platform::objects::Objects;
-use platform::records::runs::{EndedCurrent, RunWrite, UPDATE_RETENTION_DAYS};
 use platform::{Error, Result, Tenant, UtcTime};
+
+use crate::records::runs::{EndedCurrent, RunWrite, UPDATE_RETENTION_DAYS};
 
 use crate::draft::Draft;
 use crate::event::{Event, EventKind};

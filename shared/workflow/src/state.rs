@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use events::records::deliveries::DeliveryStatus;
 use platform::auth::{RunAsRole, RunPrincipal};
-use platform::records::deliveries::DeliveryStatus;
 use platform::{Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

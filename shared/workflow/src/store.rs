@@ -3,12 +3,13 @@
 
 use async_trait::async_trait;
 use events::action::RunAction;
+use events::records::deliveries::DeliveryWrite;
+use events::records::events::EventRecord;
 use platform::records::Guard;
-use platform::records::deliveries::DeliveryWrite;
-use platform::records::events::EventRecord;
-use platform::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
 use platform::{Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
+
+use crate::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
 
 use crate::draft::Draft;
 use crate::event::Event;

@@ -1,8 +1,9 @@
 //! Summarizes a run for listings.
 
-use platform::records::runs::RunStanding;
 use platform::{Error, Result, UtcTime};
 use serde::{Deserialize, Serialize};
+
+use crate::records::runs::RunStanding;
 
 use crate::list_filter::RunFields;
 use crate::state::{About, RunState};

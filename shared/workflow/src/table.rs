@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use platform::objects::Objects;
-use platform::records::runs::{
-    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, RunsCommit, UpdatesHead,
-};
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use tracing::warn;
+
+use crate::records::runs::{
+    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, RunsCommit, UpdatesHead,
+};
 
 use crate::draft::Draft;
 use crate::event::Event;

@@ -3,9 +3,10 @@
 use futures::stream::{self, TryStreamExt as _};
 use platform::UtcTime;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
-use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
+
+use crate::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 
 use crate::engine::Engine;
 use crate::failure::{Failure, shorten};

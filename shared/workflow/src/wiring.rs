@@ -8,8 +8,9 @@ use platform::config::{ConfigError, Retention};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
-use platform::records::runs::Runs;
 use platform::{Clock, ids};
+
+use crate::records::runs::Runs;
 
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
 use crate::registry::Registry;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use platform::records::prompts::ContentType;
+use prompts::records::prompts::ContentType;
 use prompts::fuzzing::check_template;
 use serde_json::json;
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
 use platform::Tenant;
 use platform::records::listing_shards::ShardSchedule;
-use platform::records::runs::RunPlace;
 use platform::records::store::Item as RecordItem;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use workflow::records::runs::RunPlace;
 
 use crate::Result;
 use crate::emulator::{BATCH, Emulator, Item, WRITERS, text};

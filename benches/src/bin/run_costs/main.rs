@@ -17,10 +17,10 @@ use counter::{Counter, Taken};
 use emulators::Emulators;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
-use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::{Value, json};
 use workflow::engine::{Engine, Hint, StartRun};
+use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Context, Failure, Payload, Registry};
 

@@ -1,10 +1,10 @@
 //! The Lambda of the data store endpoints.
 
+use lake::records::stores::Stores;
 use lake::store::{DataStores, ImportServices, StoreConfig};
 use platform::Platform;
 use platform::config::AwsEnvironment;
 use platform::outbound::Outbound;
-use platform::records::stores::Stores;
 use platform::sources::Sources;
 
 fn main() -> Result<(), lambda::Error> {

@@ -2,6 +2,7 @@
 //! garbage.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
+use lake::records::stores::Stores;
 use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
 use lambda::queue::consume;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -9,7 +10,6 @@ use platform::Clock;
 use platform::config::AwsEnvironment;
 use platform::metrics;
 use platform::outbound::Outbound;
-use platform::records::stores::Stores;
 use platform::sources::Sources;
 use serde_json::Value;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use events::records::events::Events;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::archive_hints::ArchiveHints;
 use platform::config::Retention;
 use platform::metrics;
-use platform::records::events::Events;
 use platform::records::logs::Logs;
 use serde_json::Value;
 use sweeper_function::{EventRemover, LogSweeper, Sweeper};

@@ -1,7 +1,7 @@
 //! Tests exports: what a spreadsheet would run is guarded in CSV, and no other format differs from the log.
 
 use event_log::{Export, ExportFormat};
-use platform::records::events::EventRecord;
+use events::records::events::EventRecord;
 use serde_json::{Value, json};
 
 use crate::world::{World, at, envelope};

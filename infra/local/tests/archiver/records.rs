@@ -1,11 +1,11 @@
 //! Tests the archiving of records from the tail into files.
 
 use event_log::archive::Passed;
+use events::records::events::EventRecord;
 use platform::Tenant;
 use platform::auth::Principal;
 use platform::http::audit::event;
 use platform::records::audit::{AuditAction, AuditEvent};
-use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind};
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use events::envelope::{RawObject, raw};
+use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use local::bus::LocalBus;
 use platform::ErrorKind;
-use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use serde_json::{Value, json};
 
 use crate::world::World;

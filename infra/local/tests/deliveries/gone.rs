@@ -1,8 +1,8 @@
 //! Tests a receiver that answers 410: its subscription is disabled, and the deliveries that this cancelled
 //! can be redelivered.
 
+use events::records::deliveries::DeliveryStatus;
 use events::subscription::StoredSubscription;
-use platform::records::deliveries::DeliveryStatus;
 
 use crate::world::World;
 

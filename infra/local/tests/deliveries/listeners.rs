@@ -1,7 +1,7 @@
 //! Tests runs that listen for events: the events that they are signalled, and the removal of ended runs'
 //! listeners.
 
-use platform::records::listeners::{Listener, Listening as _};
+use events::records::listeners::{Listener, Listening as _};
 use serde_json::{Value, json};
 use workflow::Payload;
 use workflow::engine::{IdReuse, StartRun};

@@ -1,6 +1,6 @@
 //! Tests that lost or repeated messages only delay work.
 
-use platform::records::deliveries::DeliveryStatus;
+use events::records::deliveries::DeliveryStatus;
 use serde_json::json;
 
 use crate::world::World;

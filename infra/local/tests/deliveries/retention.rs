@@ -1,9 +1,9 @@
 //! Tests that ended records are removed after their retention, and that open ones stay.
 
 use events::envelope::{RawObject, raw};
+use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE};
 use platform::config::Retention;
-use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use platform::records::logs::{LogId, LogKind, Logs};
 use serde_json::json;
 
@@ -194,11 +194,7 @@ async fn an_event_that_an_open_delivery_names_stays() {
     for _ in 0..30 {
         world.pass(10 * DAY_SECONDS);
         let log = LogId::new("acme", Some("demo"), LogKind::Events);
-        let retention = Retention::default();
-        let logs = world.logs();
-        logs.keep_named(&log, &retention, world.clock.now())
-            .await
-            .unwrap();
+        world.events.keep_named(&log, world.clock.now()).await.unwrap();
         expire(&world).await;
         world.remover.sweep().await.unwrap();
         for event in &events {

@@ -1,6 +1,6 @@
 //! Tests the times of attempts, and the timestamps that they carry.
 
-use platform::records::deliveries::DeliveryStatus;
+use events::records::deliveries::DeliveryStatus;
 use runs::webhook_delivery::RETRY_SCHEDULE_MS;
 
 use crate::world::World;

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use events::records::deliveries::{DeliveryIndex, DeliveryStatus};
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RUNS_TABLE};
-use platform::records::deliveries::{DeliveryIndex, DeliveryStatus};
 use platform::records::listing_shards::ListingShards;
 use platform::records::logs::{LogId, LogKind, Logs};
-use platform::records::runs::{RUNNING, RunIndex, RunPosition, Runs};
 use platform::{ErrorKind, UtcTime};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
+use workflow::records::runs::{RUNNING, RunIndex, RunPosition, Runs};
 
 use crate::world::World;
 

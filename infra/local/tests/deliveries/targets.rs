@@ -2,8 +2,8 @@
 //! process.
 
 use events::envelope::RawObject;
-use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
-use platform::records::processes::{Process, ProcessRef, digest};
+use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
+use process::records::processes::{Process, ProcessRef, digest};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use workflow::event::{EventKind, Started};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use events::envelope::{RawObject, raw};
+use events::records::deliveries::DeliveryRecord;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE};
 use platform::config::Retention;
-use platform::records::deliveries::DeliveryRecord;
 use platform::records::logs::{LogId, LogKind};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -121,11 +121,7 @@ impl Years {
     async fn remove(&self) {
         let world = &self.world;
         let log = LogId::new("acme", Some("demo"), LogKind::Events);
-        let logs = world.logs();
-        let retention = Retention::default();
-        logs.keep_named(&log, &retention, world.clock.now())
-            .await
-            .unwrap();
+        world.events.keep_named(&log, world.clock.now()).await.unwrap();
         world.services.expire(world.clock.now()).await.unwrap();
         world.remover.sweep().await.unwrap();
         for run in world.engine.removals(world.clock.now()).await.unwrap() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use event_log::columns;
 use event_log::row::event_row;
 use events::document_processed::{DocumentProcessed, Origin, ProcessedDocument};
-use platform::records::events::EventRecord;
+use events::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind};
 use platform::{Tenant, UtcTime};
 use serde_json::{Value, json};

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
 use event_log::{LogStore, LogStoreConfig, write};
+use events::records::events::Events;
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
 use platform::config::Retention;
 use platform::records::audit::AuditTrail;
-use platform::records::events::Events;
 use platform::records::logs::{LogHead, LogId, Logs};
 use platform::{Clock, ids};
 use tempfile::TempDir;

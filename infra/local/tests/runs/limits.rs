@@ -1,10 +1,10 @@
 //! Tests the limits of a run, and those of a table's transaction.
 
 use platform::ErrorKind;
-use platform::records::runs::{Committed, RunPlace, RunWrite, RunsCommit};
 use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
+use workflow::records::runs::{Committed, RunPlace, RunWrite, RunsCommit};
 use workflow::status::RunStatus;
 use workflow::updates::{MAX_UPDATES, updates_since};
 use workflow::{Payload, limits, stored_json};

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use platform::records::Key;
-use platform::records::dashboards::{
+use lake::records::dashboards::{
     DashboardRecord, DashboardStatus, DashboardVersionRecord, StoredDashboardVersion,
 };
+use platform::records::Key;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

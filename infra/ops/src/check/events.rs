@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::objects::Objects;
 use platform::records::Key;
 use platform::records::keys::EVENT_REMOVALS;
-use platform::records::run_removal::REMOVED;
 use platform::{Result, UtcTime};
 use serde_json::Value;
+use workflow::records::run_removal::REMOVED;
 use workflow::state::RunState;
 
 use super::runs::read_state;

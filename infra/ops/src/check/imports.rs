@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lake::records::stores::{ImportRecord, ImportStatus};
 use platform::records::Key;
-use platform::records::stores::{ImportRecord, ImportStatus};
 use serde_json::Value;
 
 /// Adds a finding for each import without its job, and each job without its import.

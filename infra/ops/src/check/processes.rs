@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use platform::records::Key;
-use platform::records::processes::digest;
+use process::records::processes::digest;
 use serde_json::Value;
 
 /// Adds a finding for each missing text and each text with another digest.

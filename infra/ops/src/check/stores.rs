@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lake::manifest::{Manifest, TableVersion};
+use lake::records::stores::{StoreRecord, StoreVersion};
 use lake::store::{manifest_key, segment_key};
 use platform::objects::Objects;
 use platform::records::Key;
-use platform::records::stores::{StoreRecord, StoreVersion};
 use platform::{Result, Tenant};
 use serde_json::Value;
 

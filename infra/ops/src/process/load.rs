@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use events::template::warnings;
 use platform::error::Fault;
 use platform::records::audit::AuditAction;
-use platform::records::processes::{Process, Processes, digest};
 use platform::{Error, Result};
 use process::Definition;
+use process::records::processes::{Process, Processes, digest};
 use serde_json::{Map, Value, json};
 
 use crate::input::read;

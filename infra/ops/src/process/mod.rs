@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use platform::records::audit::AuditAction;
-use platform::records::processes::{Process, ProcessRef, Processes};
 use platform::{Error, Result};
+use process::records::processes::{Process, ProcessRef, Processes};
 use serde_json::json;
 
 use crate::output::Output;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use platform::records::Written;
-use platform::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
 use platform::{ErrorKind, UtcTime};
+use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
 
 use crate::{CALLERS, CHANGES, available, calm, inserted, tenant, troubled};
 

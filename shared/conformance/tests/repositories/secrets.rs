@@ -8,9 +8,9 @@ use conformance::faults::Faulty;
 use conformance::model::Model;
 use platform::config::Secret;
 use platform::records::Table;
-use platform::records::process_secrets::{Binding, ProcessSecrets};
 use platform::sealing::{Place, Sealer};
 use platform::{ErrorKind, Result, UtcTime};
+use runs::records::process_secrets::{Binding, ProcessSecrets};
 
 use crate::tenant;
 

@@ -1,8 +1,8 @@
 //! Tests data stores: versions form one chain, and the head counts all of them.
 
 use futures::future::join_all;
+use lake::records::stores::{StoreRecord, StoreStatus, StoreVersion, Stores};
 use platform::records::Written;
-use platform::records::stores::{StoreRecord, StoreStatus, StoreVersion, Stores};
 use platform::{ErrorKind, UtcTime};
 
 use crate::{CALLERS, CHANGES, available, calm, inserted, tenant, troubled};

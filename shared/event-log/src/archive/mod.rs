@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::records::events::Events;
 use lake::{Engine, FolderSession};
 use platform::config::{ConfigError, Retention};
 use platform::objects::Objects;
@@ -200,9 +201,10 @@ impl Pass<'_> {
         self.passed.more = more;
         let looks_at_all = !more && (self.passed.records == 0 || self.is_digest_due());
         if looks_at_all {
-            let logs = &self.archiver.logs;
-            self.passed.kept = logs
-                .keep_named(self.log, &self.archiver.retention, self.now())
+            let events = Events::new(self.archiver.logs.events().clone());
+            self.passed.kept = events
+                .retaining(self.archiver.retention)
+                .keep_named(self.log, self.now())
                 .await?;
         }
         Ok(self.merge_days(looks_at_all).await?

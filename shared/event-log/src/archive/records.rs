@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use events::payload;
+use events::records::events::EventRecord;
 use futures::stream::{self, StreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
-use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
 use platform::{Error, ErrorKind, Result, UtcTime, low_priority};
 use tracing::error;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use lru::LruCache;
 use parking_lot::Mutex;
 use platform::fair::{FairPermits, Permit};
-use platform::records::listeners::Listener;
 use platform::{Error, Result, low_priority};
 use process::Data;
 use process::definition::{EventFilter, ExpectedAttribute, Template, pattern_text};
@@ -18,6 +17,8 @@ use process::flow::event::{Attributes, matches};
 use process::pattern::{Pattern, Steps};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+
+use crate::records::listeners::Listener;
 
 use super::DATA;
 

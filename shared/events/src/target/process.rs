@@ -1,8 +1,8 @@
 //! Defines the target that starts a process for each event.
 
 use platform::error::Fault;
-use platform::records::processes::{ProcessRef, Processes};
 use platform::{Error, Result, Tenant, low_priority};
+use process::records::processes::{ProcessRef, Processes};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,8 +1,9 @@
 //! Archives stores: an archived store is no longer accessible, and its name is free again. Its versions stay.
 
 use platform::records::Written;
-use platform::records::stores::{StoreRecord, StoreStatus};
 use platform::{Result, Tenant};
+
+use crate::records::stores::{StoreRecord, StoreStatus};
 
 use super::commit::store_races;
 use super::{Author, DataStores};

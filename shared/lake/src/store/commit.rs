@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use platform::records::Written;
-use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime, ids};
+
+use crate::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
 
 use super::steps::Step;
 use super::{DataStores, keys};

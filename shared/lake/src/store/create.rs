@@ -1,7 +1,8 @@
 //! Creates stores with an empty first version.
 
-use platform::records::stores::{StoreRecord, StoreStatus};
 use platform::{Result, Tenant, ids};
+
+use crate::records::stores::{StoreRecord, StoreStatus};
 
 use super::commit::version_record;
 use super::{Author, DataStores, Loaded};

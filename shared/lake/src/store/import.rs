@@ -11,12 +11,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::try_join;
 use platform::queue::Queue;
-use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use platform::sources::{RemoteFile, Sources};
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tracing::warn;
+
+use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 
 use super::commit::{Change, store_races};
 use super::import_inputs::ImportFile;

@@ -1,7 +1,7 @@
 //! Runs imports in the background: a request enqueues an import, and an importer that reads the queue runs it
 //! once.
 //!
-//! The job record is authoritative, see [`platform::records::import_jobs`]; a message is a hint at it. A hint
+//! The job record is authoritative, see [`crate::records::import_jobs`]; a message is a hint at it. A hint
 //! may be lost or delivered twice: a due job without a lease gets another hint, and a second importer finds
 //! the job leased or gone. The import's version and the end of its job are one write, so its rows are
 //! committed once however often it was started.
@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use platform::queue::Queue;
 use platform::records::Written;
-use platform::records::import_jobs::ImportJob;
-use platform::records::stores::{ImportRecord, ImportStatus};
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
+
+use crate::records::import_jobs::ImportJob;
+use crate::records::stores::{ImportRecord, ImportStatus};
 
 use super::hints::Hint;
 use super::import::{Import, ImportTable};

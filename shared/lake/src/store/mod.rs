@@ -42,8 +42,9 @@ use cache::ManifestCache;
 use native::Copies;
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
-use platform::records::stores::Stores;
 use platform::{Clock, Result};
+
+use crate::records::stores::Stores;
 
 use self::compaction::DUE_SEGMENTS;
 use crate::child::limits::EngineLimits;

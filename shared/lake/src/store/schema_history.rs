@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt as _};
-use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
+
+use crate::records::stores::StoreVersion;
 
 use super::{DataStores, keys};
 use crate::schema::difference::schema_difference;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
+
+use crate::records::stores::StoreVersion;
 
 use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded};

@@ -83,160 +83,160 @@ use crate::records::store::Key;
 use crate::tenant::Tenant;
 
 pub use due::{DUE_EVENTS, DUE_RUNS, EVENT_REMOVALS, RUN_REMOVALS};
-pub(crate) use due::{due_events, due_runs, run_removals};
-pub(crate) use run_listing::{run_time, runs, runs_by};
+pub use due::{due_events, due_runs, run_removals};
+pub use run_listing::{run_time, runs, runs_by};
 
 fn pk(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account(), tenant.project())
 }
 
-pub(crate) fn prompts(tenant: &Tenant) -> String {
+pub fn prompts(tenant: &Tenant) -> String {
     pk(tenant, "prompts")
 }
 
-pub(crate) fn prompt(tenant: &Tenant, id: &str) -> Key {
+pub fn prompt(tenant: &Tenant, id: &str) -> Key {
     Key::new(prompts(tenant), id)
 }
 
-pub(crate) fn prompt_parts(tenant: &Tenant, id: &str) -> String {
+pub fn prompt_parts(tenant: &Tenant, id: &str) -> String {
     pk(tenant, &format!("prompt#{id}"))
 }
 
-pub(crate) const PROMPT_VERSION: &str = "version#";
-pub(crate) const PROMPT_FORK: &str = "fork#";
+pub const PROMPT_VERSION: &str = "version#";
+pub const PROMPT_FORK: &str = "fork#";
 
-pub(crate) fn prompt_version(tenant: &Tenant, id: &str, version: u64) -> Key {
+pub fn prompt_version(tenant: &Tenant, id: &str, version: u64) -> Key {
     Key::new(prompt_parts(tenant, id), format!("{PROMPT_VERSION}{version:010}"))
 }
 
-pub(crate) fn prompt_fork(tenant: &Tenant, parent: &str, fork: &str) -> Key {
+pub fn prompt_fork(tenant: &Tenant, parent: &str, fork: &str) -> Key {
     Key::new(prompt_parts(tenant, parent), format!("{PROMPT_FORK}{fork}"))
 }
 
-pub(crate) fn interaction(tenant: &Tenant, id: &str) -> Key {
+pub fn interaction(tenant: &Tenant, id: &str) -> Key {
     Key::new(pk(tenant, "interactions"), id)
 }
 
-pub(crate) fn interaction_names(tenant: &Tenant) -> String {
+pub fn interaction_names(tenant: &Tenant) -> String {
     pk(tenant, "interaction-names")
 }
 
 /// Hashed, because a name and an id together can exceed the length of a key.
-pub(crate) fn interaction_name_prefix(name: &str) -> String {
+pub fn interaction_name_prefix(name: &str) -> String {
     format!("{}#", hex::encode(Sha256::digest(name.as_bytes())))
 }
 
-pub(crate) fn interaction_name(tenant: &Tenant, name: &str, id: &str) -> Key {
+pub fn interaction_name(tenant: &Tenant, name: &str, id: &str) -> Key {
     Key::new(
         interaction_names(tenant),
         format!("{}{id}", interaction_name_prefix(name)),
     )
 }
 
-pub(crate) fn prompt_interactions(tenant: &Tenant) -> String {
+pub fn prompt_interactions(tenant: &Tenant) -> String {
     pk(tenant, "prompt-interactions")
 }
 
-pub(crate) fn prompt_interaction(tenant: &Tenant, prompt: &str, interaction: &str) -> Key {
+pub fn prompt_interaction(tenant: &Tenant, prompt: &str, interaction: &str) -> Key {
     Key::new(prompt_interactions(tenant), format!("{prompt}#{interaction}"))
 }
 
-pub(crate) fn api_keys(tenant: &Tenant) -> String {
+pub fn api_keys(tenant: &Tenant) -> String {
     pk(tenant, "api-keys")
 }
 
-pub(crate) fn api_key(tenant: &Tenant, id: &str) -> Key {
+pub fn api_key(tenant: &Tenant, id: &str) -> Key {
     Key::new(api_keys(tenant), id)
 }
 
-pub(crate) fn stores(tenant: &Tenant) -> String {
+pub fn stores(tenant: &Tenant) -> String {
     pk(tenant, "stores")
 }
 
-pub(crate) fn store(tenant: &Tenant, id: &str) -> Key {
+pub fn store(tenant: &Tenant, id: &str) -> Key {
     Key::new(stores(tenant), id)
 }
 
-pub(crate) fn store_name(tenant: &Tenant, name: &str) -> Key {
+pub fn store_name(tenant: &Tenant, name: &str) -> Key {
     Key::new(pk(tenant, "store-names"), name.to_lowercase())
 }
 
-pub(crate) fn store_parts(tenant: &Tenant, id: &str) -> String {
+pub fn store_parts(tenant: &Tenant, id: &str) -> String {
     pk(tenant, &format!("store#{id}"))
 }
 
-pub(crate) const STORE_VERSION: &str = "version#";
+pub const STORE_VERSION: &str = "version#";
 
-pub(crate) fn store_version(tenant: &Tenant, id: &str, version: &str) -> Key {
+pub fn store_version(tenant: &Tenant, id: &str, version: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("{STORE_VERSION}{version}"))
 }
 
-pub(crate) const STORE_SNAPSHOT: &str = "snapshot#";
+pub const STORE_SNAPSHOT: &str = "snapshot#";
 
-pub(crate) fn store_snapshot(tenant: &Tenant, id: &str, name: &str) -> Key {
+pub fn store_snapshot(tenant: &Tenant, id: &str, name: &str) -> Key {
     Key::new(
         store_parts(tenant, id),
         format!("{STORE_SNAPSHOT}{}", name.to_lowercase()),
     )
 }
 
-pub(crate) fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
+pub fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import#{import}"))
 }
 
 /// Partition of background imports in the index `due`.
-pub(crate) const DUE_IMPORTS: &str = "imports";
+pub const DUE_IMPORTS: &str = "imports";
 
-pub(crate) fn store_import_job(tenant: &Tenant, id: &str, import: &str) -> Key {
+pub fn store_import_job(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import-job#{import}"))
 }
 
-pub(crate) fn dashboards(tenant: &Tenant, store: &str) -> String {
+pub fn dashboards(tenant: &Tenant, store: &str) -> String {
     pk(tenant, &format!("dashboards#{store}"))
 }
 
-pub(crate) fn dashboard(tenant: &Tenant, store: &str, id: &str) -> Key {
+pub fn dashboard(tenant: &Tenant, store: &str, id: &str) -> Key {
     Key::new(dashboards(tenant, store), id)
 }
 
-pub(crate) fn dashboard_name(tenant: &Tenant, store: &str, name: &str) -> Key {
+pub fn dashboard_name(tenant: &Tenant, store: &str, name: &str) -> Key {
     Key::new(
         pk(tenant, &format!("dashboard-names#{store}")),
         name.to_lowercase(),
     )
 }
 
-pub(crate) fn dashboard_parts(tenant: &Tenant, id: &str) -> String {
+pub fn dashboard_parts(tenant: &Tenant, id: &str) -> String {
     pk(tenant, &format!("dashboard#{id}"))
 }
 
-pub(crate) fn dashboard_version_sort(number: u64) -> String {
+pub fn dashboard_version_sort(number: u64) -> String {
     format!("version#{number:010}")
 }
 
-pub(crate) fn dashboard_version(tenant: &Tenant, id: &str, number: u64) -> Key {
+pub fn dashboard_version(tenant: &Tenant, id: &str, number: u64) -> Key {
     Key::new(dashboard_parts(tenant, id), dashboard_version_sort(number))
 }
 
-pub(crate) fn dashboard_content(tenant: &Tenant, id: &str, version: &str) -> Key {
+pub fn dashboard_content(tenant: &Tenant, id: &str, version: &str) -> Key {
     Key::new(dashboard_parts(tenant, id), format!("content#{version}"))
 }
 
-pub(crate) fn dashboard_snapshot_name(tenant: &Tenant, id: &str, name: &str) -> Key {
+pub fn dashboard_snapshot_name(tenant: &Tenant, id: &str, name: &str) -> Key {
     let name = name.to_lowercase();
     Key::new(dashboard_parts(tenant, id), format!("snapshot-name#{name}"))
 }
 
-pub(crate) fn run_parts(tenant: &Tenant, run: &str) -> String {
+pub fn run_parts(tenant: &Tenant, run: &str) -> String {
     pk(tenant, &format!("run#{run}"))
 }
 
-pub(crate) fn run(tenant: &Tenant, run: &str) -> Key {
+pub fn run(tenant: &Tenant, run: &str) -> Key {
     Key::new(run_parts(tenant, run), "state")
 }
 
 /// Parses the account, project and run in a run's partition key.
-pub(crate) fn run_of(pk: &str) -> Option<(Tenant, &str)> {
+pub fn run_of(pk: &str) -> Option<(Tenant, &str)> {
     part_of(pk, "run")
 }
 
@@ -246,32 +246,32 @@ fn part_of<'a>(pk: &'a str, wanted: &str) -> Option<(Tenant, &'a str)> {
     (kind == wanted).then_some((Tenant::new(account, project).ok()?, id))
 }
 
-pub(crate) const RUN_HISTORY: &str = "history#";
+pub const RUN_HISTORY: &str = "history#";
 
-pub(crate) fn run_history(tenant: &Tenant, run: &str, first_event: u64) -> Key {
+pub fn run_history(tenant: &Tenant, run: &str, first_event: u64) -> Key {
     Key::new(run_parts(tenant, run), format!("{RUN_HISTORY}{first_event:010}"))
 }
 
-pub(crate) fn run_updates(tenant: &Tenant, run: &str) -> Key {
+pub fn run_updates(tenant: &Tenant, run: &str) -> Key {
     Key::new(run_parts(tenant, run), "updates")
 }
 
-pub(crate) const RUN_UPDATE: &str = "update#";
+pub const RUN_UPDATE: &str = "update#";
 
-pub(crate) fn run_update(tenant: &Tenant, run: &str, number: u64) -> Key {
+pub fn run_update(tenant: &Tenant, run: &str, number: u64) -> Key {
     Key::new(run_parts(tenant, run), format!("{RUN_UPDATE}{number:010}"))
 }
 
-pub(crate) fn workflow(tenant: &Tenant, workflow_id: &str) -> Key {
+pub fn workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, &format!("workflow#{workflow_id}")), "current")
 }
 
-pub(crate) fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
+pub fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, "workflows"), workflow_id)
 }
 
 /// Key of a project's schedule of shards, in the table of its listings.
-pub(crate) fn listing_shards(tenant: &Tenant) -> Key {
+pub fn listing_shards(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "listing-shards"), "schedule")
 }
 
@@ -283,157 +283,157 @@ fn shard_of(listing: &str, shard: u16) -> String {
     }
 }
 
-pub(crate) fn subscriptions(tenant: &Tenant) -> String {
+pub fn subscriptions(tenant: &Tenant) -> String {
     pk(tenant, "subscriptions")
 }
 
-pub(crate) fn subscription(tenant: &Tenant, id: &str) -> Key {
+pub fn subscription(tenant: &Tenant, id: &str) -> Key {
     Key::new(subscriptions(tenant), id)
 }
 
-pub(crate) fn subscriptions_changed(tenant: &Tenant) -> Key {
+pub fn subscriptions_changed(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "subscriptions-changed"), "last")
 }
 
-pub(crate) fn subscription_override(tenant: &Tenant, system: &str) -> Key {
+pub fn subscription_override(tenant: &Tenant, system: &str) -> Key {
     Key::new(pk(tenant, "subscription-overrides"), system)
 }
 
-pub(crate) fn processes(tenant: &Tenant) -> String {
+pub fn processes(tenant: &Tenant) -> String {
     pk(tenant, "processes")
 }
 
 /// Returns `namespace/name@`, the prefix of the keys of a process's versions.
-pub(crate) fn process_versions(namespace: &str, name: &str) -> String {
+pub fn process_versions(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}@")
 }
 
-pub(crate) fn process(tenant: &Tenant, namespace: &str, name: &str, version: &str) -> Key {
+pub fn process(tenant: &Tenant, namespace: &str, name: &str, version: &str) -> Key {
     let versions = process_versions(namespace, name);
     Key::new(processes(tenant), format!("{versions}{version}"))
 }
 
-pub(crate) fn process_definition(tenant: &Tenant, digest: &str) -> Key {
+pub fn process_definition(tenant: &Tenant, digest: &str) -> Key {
     Key::new(pk(tenant, &format!("process-definition#{digest}")), "text")
 }
 
-pub(crate) fn process_secrets(tenant: &Tenant) -> String {
+pub fn process_secrets(tenant: &Tenant) -> String {
     pk(tenant, "process-secrets")
 }
 
-pub(crate) fn process_secret(tenant: &Tenant, name: &str) -> Key {
+pub fn process_secret(tenant: &Tenant, name: &str) -> Key {
     Key::new(process_secrets(tenant), name)
 }
 
-pub(crate) fn inline_processes(tenant: &Tenant) -> Key {
+pub fn inline_processes(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "process-settings"), "inline")
 }
 
-pub(crate) fn listeners(tenant: &Tenant) -> String {
+pub fn listeners(tenant: &Tenant) -> String {
     pk(tenant, "listeners")
 }
 
-pub(crate) fn listener(tenant: &Tenant, run: &str, listener: &str) -> Key {
+pub fn listener(tenant: &Tenant, run: &str, listener: &str) -> Key {
     Key::new(listeners(tenant), format!("{run}#{listener}"))
 }
 
-pub(crate) fn channels(tenant: &Tenant) -> String {
+pub fn channels(tenant: &Tenant) -> String {
     pk(tenant, "channels")
 }
 
-pub(crate) fn channel(tenant: &Tenant, id: &str) -> Key {
+pub fn channel(tenant: &Tenant, id: &str) -> Key {
     Key::new(channels(tenant), id)
 }
 
-pub(crate) fn channels_changed(tenant: &Tenant) -> Key {
+pub fn channels_changed(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "channels-changed"), "last")
 }
 
-pub(crate) fn ingest_count(tenant: &Tenant, channel: &str, window: i64) -> Key {
+pub fn ingest_count(tenant: &Tenant, channel: &str, window: i64) -> Key {
     Key::new(pk(tenant, &format!("ingest-count#{channel}")), window.to_string())
 }
 
-pub(crate) fn ingested(tenant: &Tenant, channel: &str, key_hash: &str) -> Key {
+pub fn ingested(tenant: &Tenant, channel: &str, key_hash: &str) -> Key {
     Key::new(pk(tenant, &format!("ingested#{channel}")), key_hash)
 }
 
-pub(crate) fn delivery(tenant: &Tenant, id: &str) -> Key {
+pub fn delivery(tenant: &Tenant, id: &str) -> Key {
     Key::new(pk(tenant, &format!("delivery#{id}")), "delivery")
 }
 
-pub(crate) fn deliveries(tenant: &Tenant, shard: u16) -> String {
+pub fn deliveries(tenant: &Tenant, shard: u16) -> String {
     pk(tenant, &shard_of("deliveries", shard))
 }
 
-pub(crate) fn deliveries_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> String {
+pub fn deliveries_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> String {
     format!("{}#{what}#{value}", deliveries(tenant, shard))
 }
 
-pub(crate) fn delivery_time(created: UtcTime, id: &str) -> String {
+pub fn delivery_time(created: UtcTime, id: &str) -> String {
     format!("{created}#{id}")
 }
 
 /// Parses the account, project and event in an event's partition key.
-pub(crate) fn event_of(pk: &str) -> Option<(Tenant, &str)> {
+pub fn event_of(pk: &str) -> Option<(Tenant, &str)> {
     part_of(pk, "event")
 }
 
-pub(crate) fn event(tenant: &Tenant, id: &str) -> Key {
+pub fn event(tenant: &Tenant, id: &str) -> Key {
     Key::new(pk(tenant, &format!("event#{id}")), "event")
 }
 
-pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
+pub fn audit(account: &str, project: Option<&str>) -> String {
     format!("{account}#{}#audit", project.unwrap_or(NO_PROJECT))
 }
 
 /// Partition of logs in the index `due`.
-pub(crate) const DUE_LOGS: &str = "logs";
-pub(crate) const EVENT_LOGS: &str = "event-logs";
-pub(crate) const AUDIT_LOGS: &str = "audit-logs";
+pub const DUE_LOGS: &str = "logs";
+pub const EVENT_LOGS: &str = "event-logs";
+pub const AUDIT_LOGS: &str = "audit-logs";
 
 /// Returns the partition of a listing of a log's records.
-pub(crate) fn log_tail(account: &str, project: Option<&str>, tail: &str, shard: u16) -> String {
+pub fn log_tail(account: &str, project: Option<&str>, tail: &str, shard: u16) -> String {
     log_part(account, project, &shard_of(tail, shard))
 }
 
 /// Returns a part of the log of a project, or of the account's records without a project.
-pub(crate) fn log_part(account: &str, project: Option<&str>, part: &str) -> String {
+pub fn log_part(account: &str, project: Option<&str>, part: &str) -> String {
     format!("{account}#{}#{part}", project.unwrap_or(NO_PROJECT))
 }
 
-pub(crate) fn log_heads(account: &str, logs: &str) -> String {
+pub fn log_heads(account: &str, logs: &str) -> String {
     log_part(account, None, logs)
 }
 
 /// Parses the account, the kind, and the project of a log's head.
-pub(crate) fn log_of<'a>(pk: &'a str, sk: &'a str) -> Option<(&'a str, &'a str, Option<&'a str>)> {
+pub fn log_of<'a>(pk: &'a str, sk: &'a str) -> Option<(&'a str, &'a str, Option<&'a str>)> {
     let mut parts = pk.splitn(3, '#');
     let (account, _, logs) = (parts.next()?, parts.next()?, parts.next()?);
     Some((account, logs, (sk != NO_PROJECT).then_some(sk)))
 }
 
-pub(crate) fn log_file_sort(day: &str, file: &str) -> String {
+pub fn log_file_sort(day: &str, file: &str) -> String {
     format!("{day}#{file}")
 }
 
 /// Start of the sort keys of files with records from far before or after their day: it sorts after all days.
-pub(crate) const LATE_LOG_FILES: &str = "late#";
+pub const LATE_LOG_FILES: &str = "late#";
 
-pub(crate) fn late_log_file_sort(day: &str, file: &str) -> String {
+pub fn late_log_file_sort(day: &str, file: &str) -> String {
     format!("{LATE_LOG_FILES}{day}#{file}")
 }
 
 /// Replaces the project in keys of data that belongs only to an account.
-pub(crate) const NO_PROJECT: &str = "*";
+pub const NO_PROJECT: &str = "*";
 
 /// Parses the account and the project in an audit record's partition key.
-pub(crate) fn audit_of(pk: &str) -> Option<(&str, Option<&str>)> {
+pub fn audit_of(pk: &str) -> Option<(&str, Option<&str>)> {
     let mut parts = pk.splitn(3, '#');
     let (account, project, kind) = (parts.next()?, parts.next()?, parts.next()?);
     (kind == "audit").then_some((account, (project != NO_PROJECT).then_some(project)))
 }
 
-pub(crate) fn audit_time(time: UtcTime, id: &str) -> String {
+pub fn audit_time(time: UtcTime, id: &str) -> String {
     format!("{time}#{id}")
 }
 

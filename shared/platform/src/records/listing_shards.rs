@@ -83,7 +83,7 @@ impl ShardSchedule {
 }
 
 /// Builds the queries of a range of a listing in these shards, newest first.
-pub(super) fn newest_first(
+pub fn newest_first(
     shards: Range<u16>,
     pk: impl Fn(u16) -> String,
     index: &'static str,

@@ -1,6 +1,6 @@
 //! Finds variables of another template language than that of the content.
 
-use platform::records::prompts::ContentType;
+use crate::records::prompts::ContentType;
 
 /// Maximum length of a variable that is told, in bytes.
 const MAX_NAME_BYTES: usize = 80;

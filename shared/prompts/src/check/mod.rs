@@ -5,8 +5,9 @@ mod foreign;
 mod handlebars;
 mod variables;
 
-use platform::records::prompts::ContentType;
 use serde_json::Value;
+
+use crate::records::prompts::ContentType;
 
 use crate::error::RenderError;
 use crate::limits::MAX_CONTENT_BYTES;

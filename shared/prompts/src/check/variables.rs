@@ -304,8 +304,9 @@ enum Inner<'a> {
 
 #[cfg(test)]
 mod tests {
-    use platform::records::prompts::ContentType::{self, Handlebars, Jst};
     use serde_json::json;
+
+    use crate::records::prompts::ContentType::{self, Handlebars, Jst};
 
     use super::*;
 

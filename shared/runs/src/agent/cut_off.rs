@@ -2,7 +2,7 @@
 //! continued, or fail the run. An answer that is not whole never looks like one.
 
 use models::Message;
-use platform::records::interactions::TokenLimit;
+use prompts::records::interactions::TokenLimit;
 use serde_json::json;
 use workflow::Failure;
 

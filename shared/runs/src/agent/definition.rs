@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use models::Message;
-use platform::records::interactions::{McpServer, TokenLimit};
 use platform::{Result, Tenant};
+use prompts::records::interactions::{McpServer, TokenLimit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -12,7 +12,7 @@ mod tools;
 use std::time::Duration;
 
 use events::filter::{EvaluatorKind, OnError, SemanticCondition, SemanticMode};
-use platform::records::deliveries::SemanticEvaluation;
+use events::records::deliveries::SemanticEvaluation;
 use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

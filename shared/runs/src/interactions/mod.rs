@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use platform::http::text::check_resource_id;
 use platform::records::Table;
-use platform::records::interactions::{Interaction, Interactions, PromptUse};
-use platform::records::prompts::Prompts;
 use platform::{Error, ErrorKind, Result, Tenant};
 use prompts::Templates;
+use prompts::records::interactions::{Interaction, Interactions, PromptUse};
+use prompts::records::prompts::Prompts;
 use serde_json::Value;
 
 pub use render::Rendered;

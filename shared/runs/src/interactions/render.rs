@@ -74,7 +74,7 @@ fn refusal(
 
 #[cfg(test)]
 mod tests {
-    use platform::records::prompts::ContentType;
+    use prompts::records::prompts::ContentType;
     use serde_json::json;
 
     use super::super::system;

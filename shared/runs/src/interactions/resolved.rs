@@ -1,7 +1,7 @@
 //! Holds a version of an interaction with everything that it refers to.
 
-use platform::records::interactions::{McpServer, TokenLimit};
-use platform::records::prompts::ContentType;
+use prompts::records::interactions::{McpServer, TokenLimit};
+use prompts::records::prompts::ContentType;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

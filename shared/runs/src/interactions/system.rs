@@ -1,8 +1,8 @@
 //! Defines the built-in interactions.
 
-use platform::records::interactions::TokenLimit;
-use platform::records::prompts::ContentType;
 use platform::{Error, ErrorKind, Result};
+use prompts::records::interactions::TokenLimit;
+use prompts::records::prompts::ContentType;
 
 use super::resolved::{MessageTemplate, Resolved, Role};
 

@@ -1,7 +1,7 @@
 //! Registers a run as a listener for events, for as long as a task listens.
 
 use events::listening::filter_of;
-use platform::records::listeners::Listener;
+use events::records::listeners::Listener;
 use process::definition::Strategy;
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Context, Failure, RetryPolicy};

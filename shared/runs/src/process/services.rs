@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use events::publish::Publisher;
+use events::records::listeners::{Listeners, Listening};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::records::Table;
-use platform::records::listeners::{Listeners, Listening};
-use platform::records::processes::{ProcessRef, Processes};
 use platform::{Clock, Result, Tenant};
 use process::expression::Evaluator;
+use process::records::processes::{ProcessRef, Processes};
 
 use crate::secrets::Secrets;
 use crate::webhook_delivery::Webhooks;

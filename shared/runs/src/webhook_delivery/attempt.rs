@@ -7,6 +7,9 @@
 use std::sync::Arc;
 
 use events::payload;
+use events::records::deliveries::DeliveryAttempt;
+use events::records::events::Events;
+use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
 use platform::http::audit::{AuditLog, event as audit_event};
@@ -14,9 +17,6 @@ use platform::objects::Objects;
 use platform::outbound::{Answer, Outbound, OutboundError};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::records::deliveries::DeliveryAttempt;
-use platform::records::events::Events;
-use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::retry::{Races, RetryPolicy};
 use platform::sealing::Sealer;
 use platform::{Clock, Result, Tenant, ids, metrics};

@@ -16,8 +16,8 @@ mod verdict;
 use std::time::Duration;
 
 use events::delivery::DeliveryRef;
+use events::records::deliveries::DeliveryAttempt;
 use platform::UtcTime;
-use platform::records::deliveries::DeliveryAttempt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::future::{Either, select};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use models::{Answer, ModelErrorKind, StopReason};
-use platform::records::interactions::TokenLimit;
+use prompts::records::interactions::TokenLimit;
 use runs::agent::Agent;
 use serde_json::{Value, json};
 use workflow::status::RunStatus;

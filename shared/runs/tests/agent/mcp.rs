@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use platform::records::interactions::McpServer;
+use prompts::records::interactions::McpServer;
 use runs::agent::Agent;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

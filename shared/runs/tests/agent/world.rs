@@ -10,10 +10,10 @@ use models::{
 };
 use platform::config::{AwsEnvironment, Secret};
 use platform::outbound::Outbound;
-use platform::records::process_secrets::Holder;
 use platform::{Result, Tenant};
 use process::expression::Evaluator;
 use runs::agent::{self, Agent, Agents, Services};
+use runs::records::process_secrets::Holder;
 use runs::secrets::{OpenSecret, Secrets, Withheld};
 use serde_json::{Map, Value, json};
 use workflow::Registry;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use events::action::RunAction;
-use platform::records::runs::CurrentWrite;
 use platform::{Result, Tenant, UtcTime, metrics};
 use tracing::warn;
+
+use crate::records::runs::CurrentWrite;
 
 use super::Engine;
 use super::attempt::Finished;

@@ -1,7 +1,7 @@
 //! Derives the change of a delivery from a write of its run. Both are written together, so that they always
 //! agree.
 
-use platform::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
+use events::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
 
 use crate::draft::Draft;
 use crate::event::EventKind;

@@ -2,8 +2,8 @@
 
 use events::action::RunAction;
 use events::envelope::{Category, Envelope, RawObject, raw};
+use events::records::events::EventRecord;
 use platform::Result;
-use platform::records::events::EventRecord;
 
 use crate::draft::Draft;
 use crate::event::EventKind;

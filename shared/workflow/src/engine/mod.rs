@@ -43,12 +43,12 @@ use crate::state::RunState;
 use crate::store::Store;
 use crate::turn_runner::TurnRunner;
 
+pub use crate::records::runs::DueRun;
 pub use caller::Caller;
 pub use delivery::link_of;
 pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;
-pub use platform::records::runs::DueRun;
 pub use start::{IdReuse, MAX_WORKFLOW_ID, StartRun, StartedRun, is_workflow_id};
 pub use update::PostedUpdate;
 

@@ -1,11 +1,12 @@
 //! Starts runs.
 
 use events::action::RunAction;
+use events::records::deliveries::DeliveryWrite;
 use platform::records::Guard;
-use platform::records::deliveries::DeliveryWrite;
-use platform::records::runs::CurrentWrite;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime};
+
+use crate::records::runs::CurrentWrite;
 
 use super::Engine;
 use super::delivery::link_of;

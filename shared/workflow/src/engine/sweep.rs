@@ -2,8 +2,9 @@
 //! because its worker died; [`Draft::pass_time`] ends such an attempt.
 
 use futures::stream::{self, StreamExt as _};
-use platform::records::runs::DueRun;
 use platform::{Result, Tenant, UtcTime};
+
+use crate::records::runs::DueRun;
 
 use super::Engine;
 use crate::draft::Draft;

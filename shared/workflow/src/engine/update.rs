@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use platform::records::runs::Committed;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Result, Tenant};
+
+use crate::records::runs::Committed;
 
 use super::Engine;
 use crate::payload::Payload;

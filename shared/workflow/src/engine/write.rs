@@ -1,12 +1,13 @@
 //! Contains the only function that writes runs.
 
 use events::publish;
+use events::records::deliveries::DeliveryWrite;
 use platform::queue::MAX_DELAY;
 use platform::records::Guard;
-use platform::records::deliveries::DeliveryWrite;
-use platform::records::runs::{Committed, CurrentWrite, UpdatesWrite};
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::warn;
+
+use crate::records::runs::{Committed, CurrentWrite, UpdatesWrite};
 
 use super::delivery::delivery_of;
 use super::{Engine, lifecycle};

@@ -7,8 +7,9 @@
 use std::ops::ControlFlow;
 
 use futures::future::try_join_all;
-use platform::records::runs::{RunIndex, RunPosition, Runs};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
+
+use crate::records::runs::{RunIndex, RunPosition, Runs};
 
 use crate::summary::RunSummary;
 

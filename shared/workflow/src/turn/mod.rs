@@ -30,8 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
+use events::records::deliveries::{DeliveryAttempt, SemanticEvaluation};
 use platform::UtcTime;
-use platform::records::deliveries::{DeliveryAttempt, SemanticEvaluation};
 use serde_json::Value;
 
 use crate::event::{Event, EventKind};

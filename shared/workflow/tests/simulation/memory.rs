@@ -1,11 +1,12 @@
 //! Stores records in memory for the simulation. A write may fail, or succeed and report a failure.
 
-use platform::records::runs::{Committed, DueRun, UpdatesHead};
+use std::collections::BTreeMap;
+
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use workflow::draft::Draft;
 use workflow::event::Event;
+use workflow::records::runs::{Committed, DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::store::{Commit, Store};

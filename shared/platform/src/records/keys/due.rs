@@ -9,7 +9,7 @@ pub const DUE_RUNS: [&str; 8] = [
 ];
 
 /// Chooses the partition by a hash of the run id.
-pub(crate) fn due_runs(run: &str) -> &'static str {
+pub fn due_runs(run: &str) -> &'static str {
     shard_of(run, DUE_RUNS)
 }
 
@@ -25,7 +25,7 @@ pub const RUN_REMOVALS: [&str; 8] = [
     "run-removals-7",
 ];
 
-pub(crate) fn run_removals(run: &str) -> &'static str {
+pub fn run_removals(run: &str) -> &'static str {
     shard_of(run, RUN_REMOVALS)
 }
 
@@ -35,7 +35,7 @@ pub const DUE_EVENTS: [&str; 8] = [
 ];
 
 /// Chooses the partition by a hash of the event id.
-pub(crate) fn due_events(event: &str) -> &'static str {
+pub fn due_events(event: &str) -> &'static str {
     shard_of(event, DUE_EVENTS)
 }
 

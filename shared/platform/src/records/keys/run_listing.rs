@@ -5,15 +5,15 @@ use crate::clock::UtcTime;
 use crate::tenant::Tenant;
 
 /// Returns the partition of the runs of a shard.
-pub(crate) fn runs(tenant: &Tenant, shard: u16) -> String {
+pub fn runs(tenant: &Tenant, shard: u16) -> String {
     pk(tenant, &shard_of("runs", shard))
 }
 
 /// Returns the partition of those runs of a shard, given by its own partition, that share a value.
-pub(crate) fn runs_by(runs: &str, what: &str, value: &str) -> String {
+pub fn runs_by(runs: &str, what: &str, value: &str) -> String {
     format!("{runs}#{what}#{value}")
 }
 
-pub(crate) fn run_time(started: UtcTime, run: &str) -> String {
+pub fn run_time(started: UtcTime, run: &str) -> String {
     format!("{started}#{run}")
 }

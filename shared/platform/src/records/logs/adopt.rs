@@ -9,7 +9,7 @@ use crate::records::schema::GSI1;
 use crate::records::{Changes, Condition, Key, Written, keys};
 
 /// Set when a record is archived, so that it is not adopted again.
-pub(crate) const ARCHIVED: &str = "archived";
+pub const ARCHIVED: &str = "archived";
 
 /// Readers of a tail read this shard with every schedule.
 const FIRST_SHARD: u16 = 0;

@@ -90,7 +90,7 @@ impl LogId {
     }
 
     /// Returns the partition and sort key in `gsi1` of an unarchived record.
-    pub(crate) fn tail_place(&self, time: crate::UtcTime, id: &str, shard: u16) -> (String, String) {
+    pub fn tail_place(&self, time: crate::UtcTime, id: &str, shard: u16) -> (String, String) {
         (self.tail(shard), format!("{time}#{id}"))
     }
 

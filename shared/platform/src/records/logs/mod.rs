@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::records::listing_shards::ListingShards;
 use crate::records::{Condition, Query, Table, Written, keys};
 
-pub(crate) use adopt::ARCHIVED;
+pub use adopt::ARCHIVED;
 pub use head::{DigestRef, FileRef, LogFile, LogHead, is_near};
 pub use log_id::{LogId, LogKind};
 pub use tail::{RecordKey, TailRecord};
@@ -81,7 +81,7 @@ struct DueRecord {
 /// Logs, each in the table of its records.
 #[derive(Clone)]
 pub struct Logs {
-    pub(super) events: Table,
+    events: Table,
     shards: ListingShards,
     audit: Table,
 }
@@ -93,6 +93,11 @@ impl Logs {
             events,
             audit,
         }
+    }
+
+    /// The table of the events, which also has their log.
+    pub const fn events(&self) -> &Table {
+        &self.events
     }
 
     const fn table(&self, kind: LogKind) -> &Table {

@@ -14,7 +14,7 @@ const READ_AT_ONCE: usize = 8;
 impl Table {
     /// Returns the first `most` records of the partitions of these queries, ordered by sort key, and whether
     /// there are more. The queries must differ only in their partition.
-    pub(crate) async fn merged_page<T: DeserializeOwned>(
+    pub async fn merged_page<T: DeserializeOwned>(
         &self,
         queries: &[Query],
         most: usize,

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::store::{
+use crate::error::{Error, Result};
+use crate::records::store::{
     Action, Changes, Condition, Item, Key, Position, Query, RecordStore, Step, Written, key_names,
 };
-use crate::error::{Error, Result};
 
 pub use rows::Rows;
 pub use transaction::{Guard, Outcome, Transaction};
@@ -45,7 +45,7 @@ impl Table {
     }
 
     /// Returns the records at `keys`, in their order; None for missing ones. Up to 100 distinct keys.
-    pub(crate) async fn find_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<T>>> {
+    pub async fn find_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<T>>> {
         let items = self.store.find_many(&self.name, keys).await?;
         items
             .into_iter()
@@ -55,7 +55,7 @@ impl Table {
 
     /// Returns the records at `keys` that are currently in this index, in the order of the keys; None for the
     /// others. Reads consistently, up to 100 distinct keys.
-    pub(crate) async fn find_in_index<T: DeserializeOwned>(
+    pub async fn find_in_index<T: DeserializeOwned>(
         &self,
         keys: &[Key],
         index: &str,

@@ -8,9 +8,9 @@ use crate::error::Result;
 /// Condition of a transaction on a record in any table.
 #[derive(Clone)]
 pub struct Guard {
-    pub(crate) table: Table,
-    pub(crate) key: Key,
-    pub(crate) condition: Condition,
+    pub table: Table,
+    pub key: Key,
+    pub condition: Condition,
 }
 
 impl std::fmt::Debug for Guard {

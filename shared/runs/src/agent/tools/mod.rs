@@ -11,7 +11,7 @@ pub mod read_prompt;
 pub mod read_run;
 
 use models::Tool;
-use platform::records::interactions::McpServer;
+use prompts::records::interactions::McpServer;
 use serde_json::{Value, json};
 
 use self::mcp::RemoteTool;

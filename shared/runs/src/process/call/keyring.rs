@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use platform::Tenant;
 use platform::outbound::{Exchange, HeaderValue};
-use platform::records::process_secrets::Holder;
 use process::Data;
 use url::Url;
+
+use crate::records::process_secrets::Holder;
 
 use super::{CallError, Ended, ErrorKind};
 use crate::hosts::has_host;

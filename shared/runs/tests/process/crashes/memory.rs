@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use platform::bus::Bus;
 use platform::queue::{Delivery, Queue};
-use platform::records::runs::{Committed, DueRun, UpdatesHead};
 use platform::{Result, Tenant, UtcTime};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use workflow::event::Event;
+use workflow::records::runs::{Committed, DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::store::{Commit, Store};
 

@@ -12,8 +12,7 @@ use std::time::Duration;
 use models::Tool;
 use platform::Tenant;
 use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
-use platform::records::interactions::McpServer;
-use platform::records::process_secrets::Holder;
+use prompts::records::interactions::McpServer;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams};
 use rmcp::service::{RoleClient, RunningService};
@@ -24,6 +23,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use url::Url;
 use workflow::Failure;
+
+use crate::records::process_secrets::Holder;
 
 use self::http::Http;
 use super::super::Services;

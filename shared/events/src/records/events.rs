@@ -1,0 +1,258 @@
+//! Stores events of the platform in the envelope that subscriptions match and audits count.
+//!
+//! An event is written before its message is sent, and is due until it is matched, because the message may be
+//! lost.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use platform::clock::UtcTime;
+use platform::config::Retention;
+use platform::error::{Error, Result};
+use platform::records::listing_shards::{ListingShards, ShardSchedule};
+use platform::records::logs::{KnownLogs, LogId, LogKind};
+use platform::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
+use platform::tenant::Tenant;
+
+pub use crate::records::kept_events::KeptEvent;
+
+/// Time after which the sweeper looks at an unmatched event, in milliseconds.
+pub const MATCH_GRACE_MS: u64 = 30_000;
+/// How long an idempotency key is remembered, in seconds: 30 days.
+const KEY_LIFE_SECONDS: i64 = 30 * 24 * 3_600;
+
+/// Stored form of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRecord {
+    pub id: String,
+    /// Envelope, as the JSON text of the message on the bus.
+    pub envelope: String,
+    /// Object key of the details. Large details are in the bucket and missing from the envelope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details_key: Option<String>,
+    /// Time of the first write.
+    pub received_at: UtcTime,
+    /// Owner of the private run that published the event. Only readers who may see that run see the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<String>,
+    /// Subscriptions that led to the event through the runs that they started, in order; empty for an event
+    /// from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lineage: Vec<String>,
+    /// None until the event is matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_at: Option<UtcTime>,
+}
+
+impl EventRecord {
+    /// Whether this is the rest of an event that is being removed.
+    pub(super) const fn is_hidden(&self) -> bool {
+        self.envelope.is_empty()
+    }
+}
+
+/// Idempotency key of an event that a channel received.
+#[derive(Clone, Copy, Debug)]
+pub struct IngestKey<'a> {
+    pub channel_id: &'a str,
+    /// Key from the sender, or from the channel's transform.
+    pub key: &'a str,
+}
+
+/// Outcome of the write of an event with an idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ingested {
+    /// The event was written.
+    New,
+    /// The key belongs to another event, with this id.
+    Before(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeyRecord {
+    event_id: String,
+    expires_at: i64,
+}
+
+/// An unmatched event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueEvent {
+    pub tenant: Tenant,
+    pub event_id: String,
+    pub due_at: UtcTime,
+}
+
+#[derive(Deserialize)]
+struct DueRecord {
+    pk: String,
+    due_at: UtcTime,
+}
+
+#[derive(Clone)]
+pub struct Events {
+    pub(super) table: Table,
+    shards: ListingShards,
+    logs: KnownLogs,
+    pub(super) retention: Retention,
+}
+
+impl Events {
+    /// Stores events in the table of events.
+    pub fn new(table: Table) -> Self {
+        Self {
+            shards: ListingShards::new(table.clone()),
+            table,
+            logs: KnownLogs::default(),
+            retention: Retention::default(),
+        }
+    }
+
+    /// Sets how long events are kept after they are matched and archived.
+    #[must_use]
+    pub fn retaining(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// Ensures that the project's log has a head; must precede [`insert_with`](Self::insert_with).
+    pub async fn prepare(&self, tenant: &Tenant, now: UtcTime) -> Result<()> {
+        self.logs.ensure(&self.table, &log(tenant), now).await
+    }
+
+    /// Adds the insertion of an event to a transaction, which is refused if the event's id exists. The log
+    /// must be [prepared](Self::prepare).
+    pub async fn insert_with<'a>(
+        &self,
+        transaction: Transaction<'a>,
+        tenant: &Tenant,
+        event: &EventRecord,
+    ) -> Result<Transaction<'a>> {
+        let shards = self.shards.for_record(tenant, event.received_at).await?;
+        transaction.put_into(
+            &self.table,
+            &place(tenant, &shards, event),
+            event,
+            Condition::Absent,
+        )
+    }
+
+    /// Adds an event, unless its id exists.
+    pub async fn insert(&self, tenant: &Tenant, event: &EventRecord) -> Result<()> {
+        self.prepare(tenant, event.received_at).await?;
+        let shards = self.shards.for_record(tenant, event.received_at).await?;
+        let key = place(tenant, &shards, event);
+        match self.table.put(&key, event, Condition::Absent).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("an event is being written")),
+        }
+    }
+
+    /// Adds an event with an idempotency key, unless one with the same key was added within the last 30 days.
+    pub async fn insert_once(
+        &self,
+        tenant: &Tenant,
+        event: &EventRecord,
+        ingest: IngestKey<'_>,
+    ) -> Result<Ingested> {
+        let key = keys::ingested(
+            tenant,
+            ingest.channel_id,
+            &hex::encode(Sha256::digest(ingest.key.as_bytes())),
+        );
+        self.prepare(tenant, event.received_at).await?;
+        let now = event.received_at.as_seconds();
+        let record = KeyRecord {
+            event_id: event.id.clone(),
+            expires_at: now + KEY_LIFE_SECONDS,
+        };
+        let transaction = self.table.transaction();
+        let transaction = transaction.put(&key, &record, Condition::AbsentOrExpired(now))?;
+        let transaction = self.insert_with(transaction, tenant, event).await?;
+        match transaction.commit().await? {
+            Written::Done => return Ok(Ingested::New),
+            Written::Refused { .. } => {}
+            Written::Contended => {
+                return Err(Error::unavailable(
+                    "too many events are sent under one idempotency key",
+                ));
+            }
+        }
+        let before: Option<KeyRecord> = self.table.find(&key).await?;
+        let before = before.ok_or_else(|| Error::unavailable("an idempotency key has just expired"))?;
+        Ok(Ingested::Before(before.event_id))
+    }
+
+    pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<EventRecord>> {
+        let found: Option<EventRecord> = self.table.find(&keys::event(tenant, id)).await?;
+        Ok(found.filter(|event| !event.is_hidden()))
+    }
+
+    /// Moves an unmatched event to another due time.
+    pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
+        let changes = Changes::default().set("due_at", &until)?;
+        let key = keys::event(tenant, id);
+        // An event matched meanwhile is not in the index, or is there with the time of its removal.
+        let waits = Condition::Lacks("matched_at");
+        match self.table.update(&key, &changes, waits).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("an event is being written")),
+        }
+    }
+
+    /// Lists the events of all projects that are unmatched and due by a time, longest waiting first. Returns
+    /// at most `most` of each partition of the index; None returns all.
+    pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
+        let mut found = Vec::new();
+        for shard in keys::DUE_EVENTS {
+            found.extend(self.due_in(shard, by, most).await?);
+        }
+        Ok(found)
+    }
+
+    /// Lists the events of one partition of the index.
+    pub(super) async fn due_in(
+        &self,
+        shard: &'static str,
+        by: UtcTime,
+        most: Option<usize>,
+    ) -> Result<Vec<DueEvent>> {
+        let query = Query::due(shard, by);
+        let part: Vec<DueRecord> = match most {
+            Some(most) => self.table.page(&query, most, None).await?.0,
+            None => self.table.all(&query).await?,
+        };
+        let found = part.into_iter().filter_map(|due| {
+            let (tenant, event) = keys::event_of(&due.pk)?;
+            Some(DueEvent {
+                tenant,
+                event_id: event.to_owned(),
+                due_at: due.due_at,
+            })
+        });
+        Ok(found.collect())
+    }
+
+    /// Counts unmatched events that are due after a time; at most `most` of each partition of the index.
+    pub async fn due_after(&self, time: UtcTime, most: usize) -> Result<usize> {
+        let mut count = 0;
+        for shard in keys::DUE_EVENTS {
+            let query = Query::due(shard, UtcTime::EPOCH.plus_ms(u64::MAX)).order(Order::Descending);
+            let part: Vec<DueRecord> = self.table.page(&query, most, None).await?.0;
+            count += part.iter().filter(|due| due.due_at > time).count();
+        }
+        Ok(count)
+    }
+}
+
+fn log(tenant: &Tenant) -> LogId {
+    LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events)
+}
+
+/// In the index `due` until the event is matched, and in the tail of its log until it is archived.
+fn place(tenant: &Tenant, shards: &ShardSchedule, event: &EventRecord) -> Key {
+    let shard = shards.shard_of(&event.id, event.received_at);
+    let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);
+    let (pk, sk) = log(tenant).tail_place(event.received_at, &event.id, shard);
+    keys::event(tenant, &event.id)
+        .with_due(keys::due_events(&event.id), due_at)
+        .with_gsi1(pk, sk)
+}

@@ -1,0 +1,11 @@
+//! Stores events, deliveries, subscriptions, channels and listeners.
+
+pub mod channels;
+pub mod deliveries;
+mod delivery_status;
+pub mod entries;
+pub mod events;
+pub mod ingest_counts;
+mod kept_events;
+pub mod listeners;
+pub mod subscriptions;

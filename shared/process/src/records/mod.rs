@@ -1,0 +1,3 @@
+//! Stores the definitions of processes.
+
+pub mod processes;

@@ -1,0 +1,127 @@
+//! Publishes a version of a template, and finds the version that interactions use.
+//!
+//! A draft is never used while a version is published: authors save unfinished work in drafts.
+
+use platform::clock::UtcTime;
+use platform::error::{Error, Result};
+use platform::records::{Condition, Written, keys};
+use platform::retry::{Races, RetryPolicy};
+use platform::tenant::Tenant;
+
+use super::{PromptRecord, PromptStatus, Prompts};
+
+/// Number of versions that are read at once.
+const READ_AT_ONCE: usize = 20;
+/// Maximum number of published versions that one publication withdraws. Older releases left several; a
+/// transaction has at most 4 MB.
+const MAX_WITHDRAWN: usize = 8;
+
+/// The version of a template that an interaction uses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromptInUse {
+    pub prompt: PromptRecord,
+    /// Whether the template is deleted: its versions stay for the interactions that use them.
+    pub is_deleted: bool,
+}
+
+impl Prompts {
+    /// Returns the version that an interaction uses, also of a deleted template: the pinned one, else the
+    /// published one, else the newest. 404 where there is none.
+    pub async fn in_use(&self, tenant: &Tenant, id: &str, pinned: Option<u64>) -> Result<PromptInUse> {
+        let head: Option<PromptRecord> = self.table.find(&keys::prompt(tenant, id)).await?;
+        let is_deleted = head.is_none();
+        let prompt = match pinned {
+            Some(number) => match head.filter(|head| head.version == number) {
+                Some(head) => head,
+                None => self.kept_version(tenant, id, number).await?,
+            },
+            None => {
+                let newest = match head {
+                    Some(head) => Some(head),
+                    None => self.versions(tenant, id, None, 1).next().await?,
+                };
+                let newest = newest.ok_or_else(|| Error::not_found("prompt template", id))?;
+                let published = self.published(tenant, &newest).await?.into_iter().next();
+                published.unwrap_or(newest)
+            }
+        };
+        Ok(PromptInUse { prompt, is_deleted })
+    }
+
+    /// Publishes the current or an older version, and withdraws the one that was published before. 404 for a
+    /// missing one.
+    pub async fn publish(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        version: Option<u64>,
+        now: UtcTime,
+    ) -> Result<PromptRecord> {
+        let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
+        loop {
+            let mut head = self.get(tenant, id).await?;
+            let is_unchanged = head.is_unchanged();
+            let number = version.unwrap_or(head.version);
+            let before = self.published(tenant, &head).await?;
+            let mut published = match number == head.version {
+                true => head.clone(),
+                false => self.kept_version(tenant, id, number).await?,
+            };
+            published.status = PromptStatus::Published;
+            published.updated_at = now;
+            let mut transaction = self.table.transaction();
+            for mut withdrawn in before.into_iter().filter(|before| before.version != number) {
+                withdrawn.status = PromptStatus::Draft;
+                if withdrawn.version == head.version {
+                    head.status = PromptStatus::Draft;
+                } else {
+                    let key = keys::prompt_version(tenant, id, withdrawn.version);
+                    transaction = transaction.put(&key, &withdrawn, Condition::Present)?;
+                }
+            }
+            if number == head.version {
+                head = published.clone();
+            } else {
+                let key = keys::prompt_version(tenant, id, number);
+                transaction = transaction.put(&key, &published, Condition::Present)?;
+            }
+            head.published_version = Some(number);
+            head.revision += 1;
+            published.published_version = Some(number);
+            let newest = keys::prompt_version(tenant, id, head.version);
+            let transaction = transaction
+                .put(&keys::prompt(tenant, id), &head, is_unchanged)?
+                .put(&newest, &head, Condition::Present)?;
+            if transaction.commit().await? == Written::Done {
+                return Ok(published);
+            }
+            races.lost().await?;
+        }
+    }
+
+    async fn kept_version(&self, tenant: &Tenant, id: &str, number: u64) -> Result<PromptRecord> {
+        let kept = self.table.find(&keys::prompt_version(tenant, id, number)).await?;
+        kept.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))
+    }
+
+    /// Returns the published versions of the template whose newest version is `newest`, newest first: at most
+    /// one, unless an older release published several.
+    async fn published(&self, tenant: &Tenant, newest: &PromptRecord) -> Result<Vec<PromptRecord>> {
+        match newest.published_version {
+            Some(0) => return Ok(Vec::new()),
+            Some(number) if number == newest.version => return Ok(vec![newest.clone()]),
+            Some(number) => return Ok(vec![self.kept_version(tenant, &newest.id, number).await?]),
+            None => {}
+        }
+        let mut published = Vec::new();
+        let mut versions = self.versions(tenant, &newest.id, None, READ_AT_ONCE);
+        while published.len() < MAX_WITHDRAWN
+            && let Some(version) = versions.next().await?
+        {
+            if version.status == PromptStatus::Published {
+                published.push(version);
+            }
+        }
+        Ok(published)
+    }
+}

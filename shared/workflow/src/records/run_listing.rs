@@ -1,0 +1,175 @@
+//! Lists runs, and those with due work.
+
+use serde::Deserialize;
+
+use platform::clock::UtcTime;
+use platform::error::Result;
+use platform::records::listing_shards::newest_first;
+use platform::records::schema::{BY_RULE, LISTING_INDEXES};
+use platform::records::{Query, keys};
+use platform::tenant::Tenant;
+
+use crate::records::run_removal::REMOVED;
+use crate::records::runs::Runs;
+
+#[cfg(doc)]
+use crate::records::runs::COMPLETED;
+
+/// Number of runs whose standing is read at a time.
+const STANDINGS_AT_ONCE: usize = 100;
+
+/// Attributes of a run that a listing shows besides its summary.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RunStanding {
+    /// Upper case, such as [`COMPLETED`].
+    pub status: String,
+    /// None while the run is under way.
+    pub closed_at: Option<UtcTime>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunIndex {
+    /// All runs of the project.
+    All,
+    /// Runs with this status, which must not be [`COMPLETED`].
+    Status(String),
+    Type(String),
+    Document(String),
+    /// Runs that this subscription started.
+    Rule(String),
+}
+
+impl RunIndex {
+    /// Returns the value that the runs share.
+    pub fn value(&self) -> &str {
+        match self {
+            Self::All => "",
+            Self::Status(value) | Self::Type(value) | Self::Document(value) | Self::Rule(value) => value,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunPosition {
+    /// Runs that started at this time or before.
+    Until(UtcTime),
+    /// This run, which started at this time, and the runs before it.
+    At(UtcTime, String),
+}
+
+impl RunPosition {
+    const fn time(&self) -> UtcTime {
+        match self {
+            Self::Until(time) | Self::At(time, _) => *time,
+        }
+    }
+
+    fn sort_key(&self) -> String {
+        match self {
+            // `~` sorts after every id.
+            Self::Until(time) => keys::run_time(*time, "~"),
+            Self::At(time, run) => keys::run_time(*time, run),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SummaryRecord {
+    summary: String,
+}
+
+#[derive(Deserialize)]
+struct DueRecord {
+    pk: String,
+    due_at: UtcTime,
+}
+
+/// A run with due work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueRun {
+    pub tenant: Tenant,
+    /// UUIDv7.
+    pub run_id: String,
+    /// Earlier than the requested time.
+    pub due_at: UtcTime,
+}
+
+impl Runs {
+    /// Returns the standings of runs in their order; None for runs that no longer exist.
+    pub async fn standings(&self, tenant: &Tenant, runs: &[&str]) -> Result<Vec<Option<RunStanding>>> {
+        let mut found = Vec::with_capacity(runs.len());
+        for part in runs.chunks(STANDINGS_AT_ONCE) {
+            let keys: Vec<_> = part.iter().map(|run| keys::run(tenant, run)).collect();
+            let part: Vec<Option<RunStanding>> = self.table.find_many(&keys).await?;
+            found.extend(
+                part.into_iter()
+                    .map(|run| run.filter(|run| run.status != REMOVED)),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Lists the JSON summaries of up to `most` runs that started between `from` and `until`, newest first.
+    /// Also returns whether there are more.
+    pub async fn list(
+        &self,
+        tenant: &Tenant,
+        index: &RunIndex,
+        from: UtcTime,
+        until: &RunPosition,
+        most: usize,
+    ) -> Result<(Vec<String>, bool)> {
+        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
+        let (name, what) = match index {
+            RunIndex::All => (by_time, None),
+            RunIndex::Status(status) => (by_status, Some(("status", status))),
+            RunIndex::Type(workflow_type) => (by_type, Some(("type", workflow_type))),
+            RunIndex::Document(document) => (by_document, Some(("document", document))),
+            RunIndex::Rule(rule) => (BY_RULE, Some(("rule", rule))),
+        };
+        let pk = |shard| match what {
+            None => keys::runs(tenant, shard),
+            Some((what, value)) => keys::runs_by(&keys::runs(tenant, shard), what, value),
+        };
+        let (low, high) = (from.to_string(), until.sort_key());
+        if low > high {
+            return Ok((Vec::new(), false));
+        }
+        let shards = self.shards.current(tenant).await?;
+        let queries = newest_first(shards.shards_between(from, until.time()), pk, name, (&low, &high));
+        let (page, more): (Vec<SummaryRecord>, _) = self.table.merged_page(&queries, most).await?;
+        Ok((page.into_iter().map(|record| record.summary).collect(), more))
+    }
+
+    /// Lists the runs of all projects with work due by a time, longest waiting first. Returns at most `most`
+    /// of each partition of the index; None returns all.
+    pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
+        self.due_in(&keys::DUE_RUNS, by, most).await
+    }
+
+    /// Lists the runs of these partitions of the index.
+    pub(super) async fn due_in(
+        &self,
+        shards: &[&'static str],
+        by: UtcTime,
+        most: Option<usize>,
+    ) -> Result<Vec<DueRun>> {
+        let mut found = Vec::new();
+        for shard in shards {
+            let query = Query::due(shard, by);
+            let part: Vec<DueRecord> = match most {
+                Some(most) => self.table.page(&query, most, None).await?.0,
+                None => self.table.all(&query).await?,
+            };
+            found.extend(part.into_iter().filter_map(|due| {
+                let (tenant, run) = keys::run_of(&due.pk)?;
+                Some(DueRun {
+                    tenant,
+                    run_id: run.to_owned(),
+                    due_at: due.due_at,
+                })
+            }));
+        }
+        Ok(found)
+    }
+}
