@@ -16,7 +16,6 @@ use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{self, RunListings, RunPage, RunSelection};
 use workflow::records::runs::Runs;
 use workflow::state::About;
-use workflow::summary::RunSummary;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
@@ -62,11 +61,6 @@ pub enum RunCommand {
         #[arg(long)]
         deliveries: bool,
     },
-    /// Adds runs of all projects that an older version stored to the index by subscription.
-    ///
-    /// Without this, a listing by subscription omits those that have ended. Reads the whole table; an
-    /// interrupted one can be repeated.
-    Index,
     /// Shows a run with its history.
     Show {
         /// Id of the run, or a workflow id for its newest run.
@@ -134,11 +128,6 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                 false => without_deliveries(&query),
             };
             list(target, runs, filter, limit, output).await
-        }
-        RunCommand::Index => {
-            let placed = runs.place_by_rule(RunSummary::rule_of).await?;
-            let line = format!("Placed by subscription: {placed} run(s).");
-            output.print(&json!({ "runs": placed }), &line)
         }
         RunCommand::Show { run } => {
             let state = match engine.get(&target.tenant, &run).await {

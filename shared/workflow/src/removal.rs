@@ -8,11 +8,10 @@ use platform::config::Retention;
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime};
 
-use crate::records::runs::{EndedCurrent, RunWrite, UPDATE_RETENTION_DAYS};
-
 use crate::draft::Draft;
 use crate::event::{Event, EventKind};
 use crate::payload::CLAIM_CHECK_BYTES;
+use crate::records::runs::{CurrentWrite, EndedCurrent, RunWrite, UPDATE_RETENTION_DAYS};
 use crate::state::RunState;
 use crate::status::RunStatus;
 use crate::store::{Commit, Store as _};
@@ -114,37 +113,38 @@ pub async fn remove_update_details(objects: &Objects, now: UtcTime) -> Result<us
     Ok(removed)
 }
 
+/// Returns the workflow id to expire together with the run that a commit ends.
+pub(crate) fn ended(commit: &Commit, runs: &[RunWrite], retention: &Retention) -> Option<EndedCurrent> {
+    let (draft, run) = (commit.runs.first()?, runs.first()?);
+    let state = &draft.state;
+    let ends = draft.new_events().iter().any(|event| event.kind.is_terminal());
+    if !ends || commit.current.is_some() || state.is_unannounced || state.is_unnamed {
+        return None;
+    }
+    match plan(state, has_more(draft, &run.record.state), retention)? {
+        Removal::Expires(at) => Some(EndedCurrent {
+            workflow_id: state.workflow_id.clone(),
+            run_id: state.run_id.clone(),
+            expires_at: at.as_seconds(),
+        }),
+        Removal::InSteps(_) => None,
+    }
+}
+
+/// Returns when the workflow id of a new run expires, in Unix seconds: for a run without events, which ends
+/// before and is kept longer.
+pub(crate) fn current_expires_at(
+    commit: &Commit,
+    current: &CurrentWrite,
+    retention: &Retention,
+) -> Option<i64> {
+    let mut drafts = commit.runs.iter();
+    let draft = drafts.find(|draft| draft.state.run_id == current.run_id)?;
+    let until = retention.run_until(draft.now);
+    draft.state.is_unannounced.then(|| until.as_seconds())
+}
+
 impl TableStore {
-    /// Returns the workflow id to expire together with the run that a commit ends.
-    pub(crate) fn ended(&self, commit: &Commit, runs: &[RunWrite]) -> Option<EndedCurrent> {
-        let (draft, run) = (commit.runs.first()?, runs.first()?);
-        let state = &draft.state;
-        let ends = draft.new_events().iter().any(|event| event.kind.is_terminal());
-        if !ends || commit.current.is_some() || state.is_unannounced || state.is_unnamed {
-            return None;
-        }
-        match plan(state, has_more(draft, &run.record.state), self.runs.retention())? {
-            Removal::Expires(at) => Some(EndedCurrent {
-                workflow_id: state.workflow_id.clone(),
-                run_id: state.run_id.clone(),
-                expires_at: at.as_seconds(),
-            }),
-            Removal::InSteps(_) => None,
-        }
-    }
-
-    /// Returns when the workflow id of a new run expires, in Unix seconds: for a run without events, which
-    /// ends before and is kept longer.
-    pub(crate) fn current_expires_at(&self, commit: &Commit) -> Option<i64> {
-        let current = commit.current.as_ref()?;
-        let draft = commit
-            .runs
-            .iter()
-            .find(|draft| draft.state.run_id == current.run_id)?;
-        let until = self.runs.retention().run_until(draft.now);
-        draft.state.is_unannounced.then(|| until.as_seconds())
-    }
-
     /// Removes a run whose retention has ended, unless another kept run names it. Continues an interrupted
     /// removal.
     pub(crate) async fn remove_run(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {

@@ -31,9 +31,10 @@ pub struct Commit {
     pub current: Option<CurrentWrite>,
     /// Run that must be open: the parent of a new run.
     pub parent: Option<String>,
+    /// Events of the platform.
     pub events: Vec<EventRecord>,
     pub updates: Option<UpdatesWrite>,
-    /// Change of the delivery that the run carries out.
+    /// Change of the delivery that the first run carries out; the engine derives it unless the starter requests one.
     pub delivery: Option<DeliveryWrite>,
     /// Condition on another record.
     pub guard: Option<Guard>,

@@ -1,6 +1,6 @@
 //! Summarizes a run for listings.
 
-use platform::{Error, Result, UtcTime};
+use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 
 use crate::records::runs::RunStanding;
@@ -33,7 +33,7 @@ const fn running() -> RunStatus {
 
 impl RunSummary {
     /// Adds the fields that the stored text omits.
-    pub fn complete(&mut self, standing: &RunStanding) -> Result<()> {
+    pub fn complete(&mut self, standing: &RunStanding) -> platform::Result<()> {
         self.status = standing.status.parse()?;
         self.closed_at = standing.closed_at.or(self.closed_at);
         Ok(())
@@ -52,12 +52,6 @@ impl RunSummary {
                 ..state.about.clone()
             },
         }
-    }
-
-    /// Returns the subscription that started the run of a stored summary.
-    pub fn rule_of(summary: &str) -> Result<Option<String>> {
-        let summary: Self = serde_json::from_str(summary).map_err(Error::internal)?;
-        Ok(summary.about.rule_id)
     }
 
     /// In seconds; None for an open run.

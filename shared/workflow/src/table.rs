@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tracing::warn;
 
 use crate::records::runs::{
-    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, RunsCommit, UpdatesHead,
+    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead,
 };
 
 use crate::draft::Draft;
@@ -169,28 +169,12 @@ impl Store for TableStore {
         for draft in &commit.runs {
             runs.push(self.write_of(tenant, draft).await?);
         }
-        let large = runs.iter().map(|run| run.record.state.starts_with(ELSEWHERE));
-        let large: Vec<_> = commit
-            .runs
-            .iter()
-            .zip(large)
-            .filter_map(|(draft, is_large)| is_large.then_some(draft))
-            .collect();
-        let commit = RunsCommit {
-            ended: self.ended(commit, &runs),
-            runs,
-            current: commit.current.clone(),
-            current_expires_at: self.current_expires_at(commit),
-            events: commit.events.clone(),
-            updates: commit.updates.clone(),
-            parent: commit.parent.clone(),
-            delivery: commit.delivery.clone(),
-            guard: commit.guard.clone(),
-        };
-        let committed = self.runs.commit(tenant, &commit).await?;
+        let committed = self.runs.commit(tenant, commit, &runs).await?;
         if committed == Committed::Done {
-            for draft in large {
-                self.remove_superseded(tenant, draft).await;
+            for (draft, run) in commit.runs.iter().zip(&runs) {
+                if run.record.state.starts_with(ELSEWHERE) {
+                    self.remove_superseded(tenant, draft).await;
+                }
             }
         }
         Ok(committed)

@@ -4,8 +4,9 @@ use platform::ErrorKind;
 use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
-use workflow::records::runs::{Committed, RunPlace, RunWrite, RunsCommit};
+use workflow::records::runs::{Committed, RunPlace, RunWrite};
 use workflow::status::RunStatus;
+use workflow::store::Commit;
 use workflow::updates::{MAX_UPDATES, updates_since};
 use workflow::{Payload, limits, stored_json};
 
@@ -31,16 +32,14 @@ async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
         due_at: None,
         removed_at: None,
     };
-    let commit = RunsCommit {
-        runs: vec![RunWrite {
-            expected,
-            record,
-            place,
-            chunks: Vec::new(),
-        }],
-        ..RunsCommit::default()
+    let write = RunWrite {
+        expected,
+        record,
+        place,
+        chunks: Vec::new(),
     };
-    let written = world.runs.commit(&world.tenant, &commit).await.unwrap();
+    let commit = Commit::default();
+    let written = world.runs.commit(&world.tenant, &commit, &[write]).await.unwrap();
     assert_eq!(written, Committed::Done);
 }
 

@@ -28,7 +28,6 @@
 //! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
 //! | the current run of a workflow id | runs | `A#P#workflow#<workflow id>` | `current` |
-//! | the same, under its former key | runs | `A#P#workflows` | `<workflow id>` |
 //! | how many shards a project's listings have | runs or events | `A#P#listing-shards` | `schedule` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
 //! | the same of one status, except COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
@@ -264,10 +263,6 @@ pub fn run_update(tenant: &Tenant, run: &str, number: u64) -> Key {
 
 pub fn workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, &format!("workflow#{workflow_id}")), "current")
-}
-
-pub fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
-    Key::new(pk(tenant, "workflows"), workflow_id)
 }
 
 /// Key of a project's schedule of shards, in the table of its listings.

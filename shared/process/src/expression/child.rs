@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Language;
 use super::filter::Filters;
 use super::json::parsed;
 use crate::limits::MAX_OUTPUT_BYTES;
@@ -28,7 +27,6 @@ pub(super) enum Request<'a> {
         variables: BTreeMap<String, &'a RawValue>,
         /// Field names of the variable `secrets`.
         secrets: Vec<String>,
-        language: Language,
         sources: Vec<Source>,
     },
     Validate {
@@ -73,9 +71,8 @@ fn answer(request: &Request<'_>, filters: &mut Filters) -> Answer {
             input,
             variables,
             secrets,
-            language,
             sources,
-        } => evaluate(input, variables, (secrets, *language), sources, filters),
+        } => evaluate(input, variables, secrets, sources, filters),
         Request::Validate {
             schema,
             value,
@@ -93,7 +90,7 @@ fn answer(request: &Request<'_>, filters: &mut Filters) -> Answer {
 fn evaluate(
     input: &RawValue,
     variables: &BTreeMap<String, &RawValue>,
-    (secrets, language): (&[String], Language),
+    secrets: &[String],
     sources: &[Source],
     filters: &mut Filters,
 ) -> Answer {
@@ -113,7 +110,7 @@ fn evaluate(
     for (index, source) in sources.iter().enumerate() {
         let value = |name: &String| values.get(name.as_str()).cloned().unwrap_or_default();
         let variables = source.variables.iter().map(value).collect();
-        let result = filters.run(source, language, secrets, variables, input.clone());
+        let result = filters.run(source, secrets, variables, input.clone());
         let result = match result.map(RawValue::from_string) {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => return failed(index, error.to_string()),

@@ -6,7 +6,6 @@ use std::thread;
 use platform::Result;
 use sandbox::{Limits, Sandbox};
 
-use super::Language;
 use super::child::{Answer, Request, Source, work};
 use crate::data::Data;
 use crate::definition::{Expression, Template};
@@ -36,18 +35,13 @@ pub struct Scope {
     pub input: Data,
     /// Variables by name, without `$`. A missing variable is null.
     pub variables: BTreeMap<String, Data>,
-    pub language: Language,
 }
 
 impl Scope {
     /// Creates a scope without variables.
     pub fn new(input: Data) -> Self {
         let variables = BTreeMap::new();
-        Self {
-            input,
-            variables,
-            language: Language::Jq,
-        }
+        Self { input, variables }
     }
 
     /// Adds or replaces a variable.
@@ -283,7 +277,6 @@ fn request(expressions: &[&Expression], scope: &Scope, secrets: Option<&Data>) -
             .iter()
             .flat_map(|expression| expression.secrets().to_vec())
             .collect(),
-        language: scope.language,
         sources: expressions
             .iter()
             .map(|expression| Source {

@@ -13,19 +13,14 @@ use super::library::{Kind, definitions};
 use super::natives::natives;
 use super::syntax::{self, Names};
 use super::value::Value;
-use super::{Language, earlier, json, rewrite};
+use super::{json, rewrite};
 
 /// Maximum number of cached expressions.
 const MAX_KEPT: Option<NonZeroUsize> = NonZeroUsize::new(256);
 
 /// Cache of compiled expressions.
 pub(super) struct Filters {
-    kept: LruCache<(String, Vec<String>, Language), Compiled>,
-}
-
-enum Compiled {
-    Jq(Filter<Kind>),
-    Earlier(earlier::Filter),
+    kept: LruCache<(String, Vec<String>), Filter<Kind>>,
 }
 
 impl Default for Filters {
@@ -42,24 +37,16 @@ impl Filters {
     pub fn run(
         &mut self,
         source: &Source,
-        language: Language,
         secrets: &[String],
         variables: Vec<Val>,
         input: Val,
     ) -> Result<String, String> {
-        match self.compiled(source, language, secrets)? {
-            Compiled::Jq(filter) => single(results(filter, variables, input)),
-            Compiled::Earlier(filter) => single(earlier::results(filter, variables, input)),
-        }
+        let filter = self.compiled(source, secrets)?;
+        single(results(filter, variables, input))
     }
 
-    fn compiled(
-        &mut self,
-        source: &Source,
-        language: Language,
-        secrets: &[String],
-    ) -> Result<&Compiled, String> {
-        let key = (source.source.clone(), source.variables.clone(), language);
+    fn compiled(&mut self, source: &Source, secrets: &[String]) -> Result<&Filter<Kind>, String> {
+        let key = (source.source.clone(), source.variables.clone());
         self.kept.try_get_or_insert(key, || {
             // The parent has parsed it too, but the child does not rely on that.
             let names = Names {
@@ -68,10 +55,7 @@ impl Filters {
             };
             syntax::parse(&source.source, names)?;
             let names: Vec<String> = source.variables.iter().map(|name| format!("${name}")).collect();
-            match language {
-                Language::Jq => compile(&source.source, &names).map(Compiled::Jq),
-                Language::Earlier => earlier::compile(&source.source, &names).map(Compiled::Earlier),
-            }
+            compile(&source.source, &names)
         })
     }
 }

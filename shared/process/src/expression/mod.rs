@@ -11,7 +11,6 @@
 mod calls;
 mod child;
 mod compare;
-mod earlier;
 mod evaluator;
 mod filter;
 mod formats;
@@ -26,27 +25,8 @@ mod rewrite;
 mod syntax;
 mod value;
 
-use serde::{Deserialize, Serialize};
-
 pub use evaluator::{Evaluator, ExpressionFailure, LIMITS, Scope, run_if_child};
 pub use syntax::{Names, enclosed, parse};
-
-/// What the operators and functions of an expression mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Language {
-    /// That of runs which began before [`Language::Jq`]: it differs from jq in places.
-    #[default]
-    Earlier,
-    /// jq; docs/expressions.md lists what differs.
-    Jq,
-}
-
-impl Language {
-    pub fn is_earlier(&self) -> bool {
-        *self == Self::Earlier
-    }
-}
 
 /// Variables that every expression may read, without `$`. A variable without a value is null.
 pub const VARIABLES: [&str; 8] = [

@@ -8,7 +8,6 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use platform::{Tenant, low_priority};
 use process::Definition;
-use process::expression::Language;
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Failure};
 
@@ -34,9 +33,6 @@ pub struct Loaded {
     /// None for a definition that names no secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// That with which the run began.
-    #[serde(default, skip_serializing_if = "Language::is_earlier")]
-    pub language: Language,
 }
 
 /// Who wrote a definition, which decides about the secrets that it names.
@@ -83,7 +79,6 @@ pub(super) async fn load(
         text,
         account: tenant.account().to_owned(),
         origin,
-        language: Language::Jq,
     })
 }
 

@@ -17,7 +17,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use process::Data;
 use process::definition::Expression;
-use process::expression::{Evaluator, ExpressionFailure, Language, Scope};
+use process::expression::{Evaluator, ExpressionFailure, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -70,11 +70,6 @@ fn digest(expressions: &[&Expression], scope: &Scope) -> [u8; 32] {
     expressions
         .iter()
         .for_each(|expression| part(expression.source()));
-    part(if scope.language.is_earlier() {
-        "earlier"
-    } else {
-        "jq"
-    });
     part(scope.input.get());
     for (name, value) in &scope.variables {
         part(name);
@@ -150,7 +145,6 @@ fn fail_turn(message: &str) -> ! {
 
 pub(super) struct Evaluations {
     expressions: Expressions,
-    pub language: Language,
     /// Account for which children work: evaluations of one account wait for each other first.
     account: String,
     /// Time of all evaluations of the turn.
@@ -178,10 +172,9 @@ enum Outcome {
 }
 
 impl Evaluations {
-    pub fn new(expressions: Expressions, account: String, language: Language) -> Self {
+    pub fn new(expressions: Expressions, account: String) -> Self {
         Self {
             expressions,
-            language,
             account,
             spent: Cell::default(),
             fresh: Cell::default(),

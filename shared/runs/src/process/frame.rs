@@ -134,7 +134,6 @@ impl<'a> View<'a> {
     /// Builds the scope for some expressions, with the data that they read and no more.
     pub fn scope(&self, process: &Process, dot: &Data, expressions: &[&Expression]) -> Scope {
         let mut scope = Scope::new(dot.clone());
-        scope.language = process.evaluations.language;
         for name in expressions.iter().flat_map(|expression| expression.variables()) {
             if scope.variables.contains_key(name) {
                 continue;

@@ -144,7 +144,7 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
         (definition, origin),
         input,
         program.is_supervised,
-        Evaluations::new(expressions, loaded.account, loaded.language),
+        Evaluations::new(expressions, loaded.account),
         shown,
     );
     let output = process.run().await?;

@@ -32,7 +32,7 @@ pub fn registry() -> Registry {
 
 pub fn run_with(registry: &Registry, text: &str, input: &(impl Serialize + ?Sized)) -> TestRun {
     let origin = json!({ "process": "tests/sample", "is_stored": true });
-    let loaded = json!({ "text": text, "account": "account", "origin": origin, "language": "jq" });
+    let loaded = json!({ "text": text, "account": "account", "origin": origin });
     TestRun::new(registry, "Process", input)
         .program(&program_of(text).to_string())
         .mock("process_load", move |_| Ok(loaded.clone()))

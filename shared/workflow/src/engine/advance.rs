@@ -10,13 +10,14 @@ use crate::records::runs::CurrentWrite;
 
 use super::Engine;
 use super::attempt::Finished;
-use super::write::{Change, WriteOutcome};
+use super::write::WriteOutcome;
 use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
 use crate::payload::Payload;
 use crate::registry::Registry;
 use crate::state::RunState;
+use crate::store::Commit;
 use crate::turn::Turn;
 use crate::turn_failure::TurnFailure;
 use crate::turn_runner::Task;
@@ -149,13 +150,13 @@ impl Engine {
         draft: Draft,
         next_run: Option<Draft>,
     ) -> Result<Option<RunState>> {
-        let mut change = Change {
+        let mut commit = Commit {
             runs: vec![draft],
-            ..Change::default()
+            ..Commit::default()
         };
         let goes_on = next_run.is_some();
-        if let (Some(next), Some(ending)) = (next_run, change.runs.first()) {
-            change.current = Some(CurrentWrite {
+        if let (Some(next), Some(ending)) = (next_run, commit.runs.first()) {
+            commit.current = Some(CurrentWrite {
                 workflow_id: next.state.workflow_id.clone(),
                 run_id: next.state.run_id.clone(),
                 expected: match ending.state.is_unnamed {
@@ -163,9 +164,9 @@ impl Engine {
                     false => self.current_of(tenant, &ending.state, ending.now).await?,
                 },
             });
-            change.runs.push(next);
+            commit.runs.push(next);
         }
-        match self.write(tenant, change).await? {
+        match self.write(tenant, commit).await? {
             WriteOutcome::Done(states) => {
                 if let Some(next) = states.get(1).filter(|_| goes_on) {
                     self.hint_at(tenant, next, 0).await;

@@ -5,9 +5,10 @@ use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant};
 
 use super::Engine;
-use super::write::{Change, WriteOutcome};
+use super::write::WriteOutcome;
 use crate::draft::Draft;
 use crate::state::RunState;
+use crate::store::Commit;
 
 /// Delay of a hint at a run that already had work, in milliseconds. By then the worker of the earlier hint
 /// has mostly stored that work.
@@ -54,11 +55,11 @@ impl Engine {
                 return Ok(draft.state);
             }
             let has_work = has_work(&draft);
-            let written = Change {
+            let commit = Commit {
                 runs: vec![draft],
-                ..Change::default()
+                ..Commit::default()
             };
-            if let WriteOutcome::Done(states) = self.write(tenant, written).await?
+            if let WriteOutcome::Done(states) = self.write(tenant, commit).await?
                 && let Some(state) = states.into_iter().next()
             {
                 if has_work {

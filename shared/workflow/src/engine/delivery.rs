@@ -22,12 +22,12 @@ pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
 }
 
 /// Returns the change of the delivery for a write of a run, and of the run that continues it if there is one.
-/// `told` is the change that the starter of a run requests.
-pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Option<DeliveryWrite> {
+/// `requested` is the change that the starter of a run requests.
+pub(super) fn delivery_of(runs: &mut [Draft], requested: Option<DeliveryWrite>) -> Option<DeliveryWrite> {
     let (draft, successors) = runs.split_first_mut()?;
     let next = successors.first_mut().map(|next| &mut next.state);
-    if let Some(mut told) = told {
-        match &mut told {
+    if let Some(mut write) = requested {
+        match &mut write {
             DeliveryWrite::Insert(record) => {
                 record.workflow_run_id = Some(draft.state.run_id.clone());
                 record.private_to = draft.state.about.private_to().map(str::to_owned);
@@ -37,7 +37,7 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
                 change.workflow_run_id.clone_from(&draft.state.run_id);
             }
         }
-        return Some(told);
+        return Some(write);
     }
     // None: the delivery was written before the run.
     draft.expected?;

@@ -10,13 +10,14 @@ use crate::records::runs::CurrentWrite;
 
 use super::Engine;
 use super::delivery::link_of;
-use super::write::{Change, WriteOutcome};
+use super::write::WriteOutcome;
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{CLAIM_CHECK_BYTES, MAX_PAYLOAD_BYTES, Payload};
 use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};
+use crate::store::Commit;
 
 /// In characters, as for every id in a path.
 pub const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
@@ -123,7 +124,7 @@ impl Engine {
             let mut draft = first_draft(tenant, &run_id, start, now);
             draft.state.is_unannounced = self.services.registry.is_unannounced(&start.workflow_type);
             draft.announce(RunAction::Started);
-            let change = Change {
+            let commit = Commit {
                 runs: vec![draft],
                 current: (!start.is_unnamed).then(|| CurrentWrite {
                     workflow_id: start.workflow_id.clone(),
@@ -137,8 +138,9 @@ impl Engine {
                     .map(|parent| parent.run_id.clone()),
                 delivery: start.delivery.clone(),
                 guard: start.guard.clone(),
+                ..Commit::default()
             };
-            if let WriteOutcome::Done(states) = self.write(tenant, change).await? {
+            if let WriteOutcome::Done(states) = self.write(tenant, commit).await? {
                 for state in &states {
                     self.hint_at(tenant, state, 0).await;
                 }

@@ -1,13 +1,11 @@
 //! Contains the only function that writes runs.
 
 use events::publish;
-use events::records::deliveries::DeliveryWrite;
 use platform::queue::MAX_DELAY;
-use platform::records::Guard;
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::warn;
 
-use crate::records::runs::{Committed, CurrentWrite, UpdatesWrite};
+use crate::records::runs::{Committed, UpdatesWrite};
 
 use super::delivery::delivery_of;
 use super::{Engine, lifecycle};
@@ -18,21 +16,6 @@ use crate::state::RunState;
 use crate::store::Commit;
 use crate::turn::NewUpdate;
 use crate::updates::{MAX_UPDATES, UpdateMessage, numbered};
-
-/// Changes that are written together.
-#[derive(Debug, Default)]
-pub(super) struct Change {
-    /// The changed run comes first.
-    pub runs: Vec<Draft>,
-    /// New owner of a workflow id.
-    pub current: Option<CurrentWrite>,
-    /// Run that must be open.
-    pub parent: Option<String>,
-    /// Change of a delivery; None to derive it from the run.
-    pub delivery: Option<DeliveryWrite>,
-    /// Condition on another record.
-    pub guard: Option<Guard>,
-}
 
 #[derive(Debug)]
 pub(super) enum WriteOutcome {
@@ -45,30 +28,22 @@ pub(super) enum WriteOutcome {
 }
 
 impl Engine {
-    /// Writes changes together or not at all. After a lost response, the stored state says whether the write
-    /// happened.
-    pub(super) async fn write(&self, tenant: &Tenant, mut change: Change) -> Result<WriteOutcome> {
+    /// Writes a commit. Adds its events and update messages, and the change of the delivery that the run
+    /// carries out. After a lost response, the stored state says whether the write happened.
+    pub(super) async fn write(&self, tenant: &Tenant, mut commit: Commit) -> Result<WriteOutcome> {
         let commit_id = self.new_commit_id();
-        let told = delivery_of(&mut change.runs, change.delivery);
-        let mut commit = Commit {
-            current: change.current,
-            parent: change.parent,
-            delivery: told,
-            guard: change.guard,
-            ..Commit::default()
-        };
+        commit.delivery = delivery_of(&mut commit.runs, commit.delivery);
         let mut waking = Vec::new();
-        for mut draft in change.runs {
-            self.keep_payloads(tenant, &mut draft).await?;
-            waking.push(plan_wake(&mut draft));
-            commit.events.extend(lifecycle::written(&draft)?);
+        for draft in &mut commit.runs {
+            self.keep_payloads(tenant, draft).await?;
+            waking.push(plan_wake(draft));
+            commit.events.extend(lifecycle::written(draft)?);
             if !draft.updates.is_empty() {
                 let messages = std::mem::take(&mut draft.updates);
-                commit.updates = Some(self.number(tenant, &draft, messages).await?);
+                commit.updates = Some(self.number(tenant, draft, messages).await?);
             }
-            warn_of_length(&draft);
+            warn_of_length(draft);
             draft.seal(commit_id.clone())?;
-            commit.runs.push(draft);
         }
         let committed = match self.services.store.commit(tenant, &commit).await {
             Ok(committed) => committed,

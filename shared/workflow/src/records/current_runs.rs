@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use platform::error::{Error, Result};
-use platform::records::{Condition, Transaction, Written, keys};
+use platform::error::Result;
+use platform::records::schema::EXPIRES_AT;
+use platform::records::{Changes, Condition, Transaction, keys};
 use platform::tenant::Tenant;
 
 use crate::records::runs::Runs;
@@ -19,6 +20,15 @@ pub struct CurrentWrite {
     pub expected: Option<String>,
 }
 
+/// A workflow id whose run has ended.
+#[derive(Clone, Debug)]
+pub struct EndedCurrent {
+    pub workflow_id: String,
+    pub run_id: String,
+    /// Expiry of the workflow id's record, in Unix seconds.
+    pub expires_at: i64,
+}
+
 #[derive(Serialize, Deserialize)]
 struct CurrentRecord {
     run_id: String,
@@ -30,35 +40,7 @@ impl Runs {
     /// Returns the current run of a workflow id.
     pub async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
         let current: Option<CurrentRecord> = self.table.find(&keys::workflow(tenant, workflow_id)).await?;
-        match current {
-            Some(current) => Ok(Some(current.run_id)),
-            None => self.adopt_current(tenant, workflow_id).await,
-        }
-    }
-
-    /// Copies a record from its former key, under which all workflow ids of a project shared one partition.
-    /// Returns its run; None if there is no such record.
-    pub(super) async fn adopt_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
-        let former: Option<CurrentRecord> = self
-            .table
-            .find(&keys::former_workflow(tenant, workflow_id))
-            .await?;
-        let Some(former) = former else {
-            return Ok(None);
-        };
-        // The record may outlive its expired run.
-        if self.find(tenant, &former.run_id).await?.is_none() {
-            return Ok(None);
-        }
-        let key = keys::workflow(tenant, workflow_id);
-        match self.table.put(&key, &former, Condition::Absent).await? {
-            Written::Done => Ok(Some(former.run_id)),
-            Written::Refused { .. } => {
-                let current: Option<CurrentRecord> = self.table.find(&key).await?;
-                Ok(current.map(|current| current.run_id))
-            }
-            Written::Contended => Err(Error::unavailable("a workflow id is being written")),
-        }
+        Ok(current.map(|current| current.run_id))
     }
 }
 
@@ -78,4 +60,16 @@ pub(super) fn with_current<'a>(
         expires_at,
     };
     transaction.put(&keys::workflow(tenant, &current.workflow_id), &record, condition)
+}
+
+/// Adds the expiry of a workflow id, together with its run, to a transaction.
+pub(super) fn with_ended<'a>(
+    transaction: Transaction<'a>,
+    tenant: &Tenant,
+    ended: &EndedCurrent,
+) -> Result<Transaction<'a>> {
+    let changes = Changes::default().set(EXPIRES_AT, &ended.expires_at)?;
+    let is_ours = Condition::TextIs("run_id", ended.run_id.clone());
+    let key = keys::workflow(tenant, &ended.workflow_id);
+    transaction.update(&key, &changes, Some(&is_ours))
 }

@@ -4,6 +4,5 @@ mod current_runs;
 mod run_listing;
 mod run_place;
 pub mod run_removal;
-mod run_rules;
 mod run_updates;
 pub mod runs;

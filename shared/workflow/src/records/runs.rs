@@ -5,19 +5,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use events::records::deliveries::{Deliveries, DeliveryWrite};
-use events::records::events::{EventRecord, Events};
+use events::records::deliveries::Deliveries;
+use events::records::events::Events;
 use platform::clock::UtcTime;
 use platform::config::Retention;
 use platform::error::Result;
 use platform::records::listing_shards::ListingShards;
-use platform::records::schema::EXPIRES_AT;
-use platform::records::{Changes, Condition, Guard, Order, Outcome, Query, Table, Written, keys};
+use platform::records::{Condition, Order, Outcome, Query, Table, keys};
 use platform::tenant::Tenant;
 
-use crate::records::current_runs::with_current;
+use crate::records::current_runs::{with_current, with_ended};
 use crate::records::run_removal::REMOVED;
 use crate::records::run_updates::with_updates;
+use crate::removal;
+use crate::store::Commit;
 
 /// Labels of the steps of a commit.
 const GUARD: &str = "guard";
@@ -25,7 +26,7 @@ const CURRENT: &str = "current";
 const PARENT: &str = "parent";
 const ENDED: &str = "ended";
 
-pub use crate::records::current_runs::CurrentWrite;
+pub use crate::records::current_runs::{CurrentWrite, EndedCurrent};
 pub use crate::records::run_listing::{DueRun, RunIndex, RunPosition, RunStanding};
 pub use crate::records::run_place::RunPlace;
 pub use crate::records::run_updates::{
@@ -71,37 +72,6 @@ pub struct RunWrite {
     pub place: RunPlace,
     /// Events that leave the state.
     pub chunks: Vec<HistoryChunk>,
-}
-
-/// A workflow id whose run has ended.
-#[derive(Clone, Debug)]
-pub struct EndedCurrent {
-    pub workflow_id: String,
-    pub run_id: String,
-    /// Expiry of the workflow id's record, in Unix seconds.
-    pub expires_at: i64,
-}
-
-/// Writes that are committed together or not at all.
-#[derive(Clone, Debug, Default)]
-pub struct RunsCommit {
-    /// The main run of the commit comes first.
-    pub runs: Vec<RunWrite>,
-    /// New current run of a workflow id.
-    pub current: Option<CurrentWrite>,
-    /// Expiry of that record, in Unix seconds, for a run that is known to end before it.
-    pub current_expires_at: Option<i64>,
-    /// Workflow id of a run that ends with this commit.
-    pub ended: Option<EndedCurrent>,
-    /// Events of the platform.
-    pub events: Vec<EventRecord>,
-    pub updates: Option<UpdatesWrite>,
-    /// A run that must be under way.
-    pub parent: Option<String>,
-    /// Write of the delivery that the run carries out.
-    pub delivery: Option<DeliveryWrite>,
-    /// Condition on another record.
-    pub guard: Option<Guard>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,56 +147,47 @@ impl Runs {
         Ok(chunks.into_iter().next())
     }
 
-    /// Writes the whole commit, or nothing.
-    pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
-        let newest = commit.runs.iter().map(|run| run.place.started_at).max();
+    /// Writes a commit, whose runs have these records, or nothing.
+    pub async fn commit(&self, tenant: &Tenant, commit: &Commit, runs: &[RunWrite]) -> Result<Committed> {
+        if let Some(event) = commit.events.first() {
+            self.events.prepare(tenant, event.received_at).await?;
+        }
+        let ended = removal::ended(commit, runs, &self.retention);
+        let mut outcome = self.transact(tenant, commit, runs, ended.as_ref()).await?;
+        if outcome == Outcome::Refused(Some(ENDED)) {
+            // The workflow id belongs to another run, or to none, so there is nothing to end.
+            outcome = self.transact(tenant, commit, runs, None).await?;
+        }
+        Ok(match outcome {
+            Outcome::Done => Committed::Done,
+            Outcome::Refused(Some(GUARD)) => Committed::GuardFailed,
+            Outcome::Refused(Some(CURRENT | PARENT)) => Committed::Taken,
+            Outcome::Refused(_) | Outcome::Contended => Committed::Stale,
+        })
+    }
+
+    async fn transact(
+        &self,
+        tenant: &Tenant,
+        commit: &Commit,
+        runs: &[RunWrite],
+        ended: Option<&EndedCurrent>,
+    ) -> Result<Outcome> {
+        let newest = runs.iter().map(|run| run.place.started_at).max();
         let shards = &self
             .shards
             .for_record(tenant, newest.unwrap_or(UtcTime::EPOCH))
             .await?;
-        // Most commits change one run: a single conditional write, which costs half of a transaction.
-        if let ([run], None, None, [], None, None, None, None) = (
-            commit.runs.as_slice(),
-            &commit.current,
-            &commit.ended,
-            commit.events.as_slice(),
-            &commit.updates,
-            &commit.parent,
-            &commit.delivery,
-            &commit.guard,
-        ) && run.chunks.is_empty()
-        {
-            let written = self
-                .table
-                .put(&run.place.key(tenant, shards), &run.record, condition(run))
-                .await?;
-            return Ok(match written {
-                Written::Done => Committed::Done,
-                Written::Refused { .. } | Written::Contended => Committed::Stale,
-            });
-        }
-        if let Some(event) = commit.events.first() {
-            self.events.prepare(tenant, event.received_at).await?;
-        }
-        if let Some(CurrentWrite {
-            workflow_id,
-            expected: None,
-            ..
-        }) = &commit.current
-            && self.adopt_current(tenant, workflow_id).await?.is_some()
-        {
-            return Ok(Committed::Taken);
-        }
         let mut transaction = self.table.transaction();
         if let Some(guard) = &commit.guard {
             transaction = transaction.guarded_by(guard)?.labelled(GUARD);
         }
-        for run in &commit.runs {
+        for run in runs {
             transaction = transaction.put(&run.place.key(tenant, shards), &run.record, condition(run))?;
         }
         if let Some(current) = &commit.current {
-            transaction =
-                with_current(transaction, tenant, current, commit.current_expires_at)?.labelled(CURRENT);
+            let expires_at = removal::current_expires_at(commit, current, &self.retention);
+            transaction = with_current(transaction, tenant, current, expires_at)?.labelled(CURRENT);
         }
         if let Some(parent) = &commit.parent {
             let under_way = Condition::TextIs("status", RUNNING.to_owned());
@@ -234,15 +195,10 @@ impl Runs {
                 .check(&keys::run(tenant, parent), under_way)?
                 .labelled(PARENT);
         }
-        if let Some(ended) = &commit.ended {
-            let changes = Changes::default().set(EXPIRES_AT, &ended.expires_at)?;
-            let is_ours = Condition::TextIs("run_id", ended.run_id.clone());
-            let key = keys::workflow(tenant, &ended.workflow_id);
-            transaction = transaction
-                .update(&key, &changes, Some(&is_ours))?
-                .labelled(ENDED);
+        if let Some(ended) = ended {
+            transaction = with_ended(transaction, tenant, ended)?.labelled(ENDED);
         }
-        for run in &commit.runs {
+        for run in runs {
             for chunk in &run.chunks {
                 let key = keys::run_history(tenant, &run.place.run_id, chunk.first_event);
                 transaction = transaction.put(&key, chunk, Condition::Absent)?;
@@ -257,35 +213,8 @@ impl Runs {
         if let Some(delivery) = &commit.delivery {
             transaction = self.deliveries.write_with(transaction, tenant, delivery).await?;
         }
-        let outcome = transaction.commit_labelled().await?;
-        if let Some(current) = commit
-            .current
-            .as_ref()
-            .filter(|current| current.expected.is_some())
-            && outcome == Outcome::Refused(Some(CURRENT))
-        {
-            // If only the former key names the expected run, the next attempt succeeds.
-            let adopted = self.adopt_current(tenant, &current.workflow_id).await?;
-            return Ok(if adopted.is_some() && adopted == current.expected {
-                Committed::Stale
-            } else {
-                Committed::Taken
-            });
-        }
-        Ok(match outcome {
-            Outcome::Done => Committed::Done,
-            Outcome::Refused(Some(GUARD)) => Committed::GuardFailed,
-            // The workflow id belongs to another run, or to none, so there is nothing to end.
-            Outcome::Refused(Some(ENDED)) => {
-                let commit = RunsCommit {
-                    ended: None,
-                    ..commit.clone()
-                };
-                return Box::pin(self.commit(tenant, &commit)).await;
-            }
-            Outcome::Refused(Some(CURRENT | PARENT)) => Committed::Taken,
-            Outcome::Refused(_) | Outcome::Contended => Committed::Stale,
-        })
+        // Most commits change one run. The engine recognizes its own write by the id of the commit.
+        transaction.commit_recognizable().await
     }
 }
 

@@ -29,7 +29,6 @@ fn every_key_begins_with_account_and_project() {
         run_updates(&tenant, "x").pk,
         run_update(&tenant, "x", 1).pk,
         workflow(&tenant, "x").pk,
-        former_workflow(&tenant, "x").pk,
         listing_shards(&tenant).pk,
         runs(&tenant, 0),
         runs(&tenant, 3),

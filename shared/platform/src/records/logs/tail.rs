@@ -5,7 +5,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::adopt::ARCHIVED;
+use super::ARCHIVED;
 use super::{LogId, LogKind, Logs};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};

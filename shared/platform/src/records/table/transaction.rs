@@ -118,20 +118,37 @@ impl Transaction<'_> {
 
     /// Commits the transaction, and names the step that refused it.
     pub async fn commit_labelled(self) -> Result<Outcome> {
-        let labels = self.labels;
-        Ok(match self.table.store.transact(self.steps).await? {
-            Written::Done => Outcome::Done,
-            Written::Contended => Outcome::Contended,
-            Written::Refused { step } => {
-                let label = labels.iter().find(|(index, _)| *index == step);
-                Outcome::Refused(label.map(|(_, label)| *label))
-            }
-        })
+        let written = self.table.store.transact(self.steps).await?;
+        Ok(outcome(written, &self.labels))
+    }
+
+    /// As [`Self::commit_labelled`], but one step alone is a plain conditional write, which costs half of a
+    /// transaction. Its retry after a lost response may be refused because of the first attempt, so the
+    /// caller must recognize its own write.
+    pub async fn commit_recognizable(mut self) -> Result<Outcome> {
+        if self.steps.len() > 1 {
+            return self.commit_labelled().await;
+        }
+        match self.steps.pop() {
+            Some(step) => Ok(outcome(self.table.store.write(step).await?, &self.labels)),
+            None => Ok(Outcome::Done),
+        }
     }
 
     /// Commits the transaction. [`Written::Contended`] is a conflict with another write that outlasts the
     /// store's retries.
     pub async fn commit(self) -> Result<Written> {
         self.table.store.transact(self.steps).await
+    }
+}
+
+fn outcome(written: Written, labels: &[(usize, &'static str)]) -> Outcome {
+    match written {
+        Written::Done => Outcome::Done,
+        Written::Contended => Outcome::Contended,
+        Written::Refused { step } => {
+            let label = labels.iter().find(|(index, _)| *index == step);
+            Outcome::Refused(label.map(|(_, label)| *label))
+        }
     }
 }
