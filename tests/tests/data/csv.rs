@@ -69,6 +69,11 @@ async fn files_as_people_and_programs_write_them() {
             json!([[1, "say \"hi\", then\nleave", "1.00"], [2, "a\r\nb", "2.00"]]),
         ),
         (
+            "JSON in a text",
+            "id,name,amount\n1,\"{\"\"at\"\": [1.5, \"\"x\"\"]}\",1\n",
+            json!([[1, "{\"at\": [1.5, \"x\"]}", "1.00"]]),
+        ),
+        (
             "nothing and the empty text",
             "id,name,amount\n1,,\n2,\"\",2\n3,NULL,3\n",
             json!([[1, null, null], [2, "", "2.00"], [3, "NULL", "3.00"]]),

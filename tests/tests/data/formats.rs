@@ -1,11 +1,9 @@
 //! Tests files of every format, as artifacts: how the format is detected, which files are accepted, and the
 //! errors of the others.
 
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 use tests::stores::{artifact, columns};
-use tests::{Answer, Store, unique};
+use tests::{Answer, Store, peers_node, unique};
 
 const PARQUET: &[u8] = include_bytes!("../../data/rows.parquet");
 
@@ -123,7 +121,7 @@ async fn a_file_of_another_format_than_told_is_refused() {
     assert!(refused.message().contains("'id'"), "{}", refused.message());
 }
 
-/// File of csv-spectrum, and the rows that its JSON file lists.
+/// File of the npm package `csv-spectrum`, and the rows that its JSON file lists.
 struct Sample {
     name: String,
     csv: String,
@@ -131,7 +129,7 @@ struct Sample {
 }
 
 fn spectrum() -> Vec<Sample> {
-    let folder = Path::new("data/csv-spectrum");
+    let folder = peers_node().join("csv-spectrum");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder.join("csvs")).unwrap() {
         let path = entry.unwrap().path();
