@@ -12,8 +12,8 @@ struct Library {
 }
 
 /// Creates four templates, one after the other; the third is published.
-async fn library() -> Option<Library> {
-    let service = Service::start_own().await?;
+async fn library() -> Library {
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let mark = unique("mark");
@@ -38,7 +38,7 @@ async fn library() -> Option<Library> {
             scope.ops(&["prompt", "publish", &id]).expect_success();
         }
     }
-    Some(Library { service, token, mark })
+    Library { service, token, mark }
 }
 
 impl Library {
@@ -64,7 +64,7 @@ impl Library {
 
 #[tokio::test]
 async fn filters_of_the_list() {
-    let Some(library) = library().await else { return };
+    let library = library().await;
     let all = ["Alpha", "Beta", "alphabet", "ÉTUDE"];
     for (query, expected) in [
         ("", &all[..]),
@@ -120,9 +120,7 @@ async fn bad_filters_are_refused_by_name() {
 
 #[tokio::test]
 async fn an_empty_project_lists_nothing() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Reader);
     assert_eq!(
         service.get(&token, "/prompts").await.expect_status(200).body,
@@ -138,7 +136,7 @@ async fn an_empty_project_lists_nothing() {
 
 #[tokio::test]
 async fn the_shape_of_a_list_item() {
-    let Some(library) = library().await else { return };
+    let library = library().await;
     let query = format!("/prompts?name=beta%20{}", library.mark);
     let listed = library
         .service
@@ -166,7 +164,7 @@ async fn the_shape_of_a_list_item() {
 
 #[tokio::test]
 async fn facets_count_every_field() {
-    let Some(library) = library().await else { return };
+    let library = library().await;
     let project = library
         .service
         .get(&library.token, "/prompts?limit=1")
@@ -209,7 +207,7 @@ async fn facets_count_every_field() {
 
 #[tokio::test]
 async fn facets_of_a_query() {
-    let Some(library) = library().await else { return };
+    let library = library().await;
     let roles = json!([{ "name": "roles", "field": "role" }, { "name": "by status", "field": "status" }]);
     for (query, total) in [
         (json!({}), 4),

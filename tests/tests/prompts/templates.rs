@@ -8,9 +8,7 @@ use crate::requests::started;
 
 #[tokio::test]
 async fn create_answers_with_the_whole_template() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
 
@@ -65,9 +63,7 @@ async fn create_answers_with_the_whole_template() {
 
 #[tokio::test]
 async fn what_was_left_out_is_absent_and_tags_are_empty() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let created = service
         .post(&token, "/prompts", &prompt("Greeting"))
@@ -217,9 +213,7 @@ async fn an_update_without_a_body_makes_a_version() {
 
 #[tokio::test]
 async fn updated_by_is_who_updated() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let (ada, grace) = (
         scope.token_with(&["--user-id", "ada"]),
@@ -279,9 +273,7 @@ async fn an_id_that_never_existed_is_404_everywhere() {
 
 #[tokio::test]
 async fn the_shape_of_a_refusal() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let missing = "/prompts/01900000-0000-7000-8000-000000000000";
     let answer = service.get(&token, missing).header("x-request-id", "mine").await;
