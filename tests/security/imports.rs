@@ -4,10 +4,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tests::runs::WITHIN;
 use tests::{Answer, Store};
-
-/// Time limit of an import.
-const WITHIN: Duration = Duration::from_secs(120);
 
 /// Columns with names that the search for bad rows might use itself.
 #[tokio::test]

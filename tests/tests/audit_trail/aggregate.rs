@@ -33,7 +33,7 @@ fn meter(category: &str, kind: &str, quantity: f64) -> Value {
 }
 
 #[tokio::test]
-async fn without_events_there_is_one_row_of_nothing() {
+async fn aggregation_of_no_events_has_one_row_of_zeros() {
     let world = Aggregates::start().await;
     let body = counting(json!({
         "metrics": [{ "id": COUNT, "operation": "count" }, sum("processing", "pages"), average("own", "unit"),
@@ -94,7 +94,7 @@ async fn numbers_of_details_are_grouped_and_found_by_the_digits_that_were_sent()
 }
 
 #[tokio::test]
-async fn groups_filters_and_distinct_values() {
+async fn aggregation_groups_filters_and_counts_distinct_values() {
     let world = Aggregates::start().await;
     let event = |action: &str, kind: &str, id: &str, details: Value| {
         let timestamp = "2026-05-06T07:08:09Z";
@@ -618,7 +618,7 @@ async fn bad_requests_are_refused_by_the_place_of_the_fault() {
 }
 
 #[tokio::test]
-async fn who_sees_what() {
+async fn aggregation_counts_only_events_that_the_caller_may_see() {
     let world = Aggregates::start().await;
     let scope = &world.events.scope;
     let at = json!("2026-04-05T06:07:08Z");

@@ -7,7 +7,7 @@ use tests::{Persona, Service, Trail};
 const MISSING: &str = "/prompts/01900000-0000-7000-8000-000000000000";
 
 #[tokio::test]
-async fn filters() {
+async fn list_has_only_records_that_the_filters_select() {
     let trail = Trail::start().await;
     let (service, token) = (&trail.service, &trail.developer);
     let first = trail.create("First").await.id();
@@ -220,7 +220,7 @@ async fn bad_queries_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn who_sees_what() {
+async fn list_has_only_records_that_the_caller_may_see() {
     let trail = Trail::start().await;
     let (service, scope) = (&trail.service, &trail.scope);
     let (neighbour, stranger) = (

@@ -211,7 +211,7 @@ async fn a_whole_account_token_is_recorded_without_a_project() {
 }
 
 #[tokio::test]
-async fn what_the_operator_does_is_recorded_as_the_systems() {
+async fn change_by_the_operator_is_recorded_as_the_systems() {
     let trail = Trail::start().await;
     let id = trail.create("Greeting").await.id();
     trail.scope.ops(&["prompt", "publish", &id]).expect_success();

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::runs::WITHIN;
 use tests::stores::{columns, inline};
 use tests::{Client, Service, Store, unique};
-
-/// Longest wait for a change to reach the moment of the kill.
-const WITHIN: Duration = Duration::from_secs(60);
 
 /// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {

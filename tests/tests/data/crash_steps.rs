@@ -2,10 +2,11 @@
 //! afterwards the store is completely the old or the new version, nothing unreachable stays for ever, and the
 //! same request succeeds when repeated.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tests::Store;
+use tests::runs::WITHIN;
 use tests::stores::artifact;
 
 /// Variable that names the step; see `Step` in `shared/lake`.
@@ -19,8 +20,6 @@ const GARBAGE_LISTED: &str = "6";
 const OBJECT_REMOVED: &str = "7";
 const IMPORT_ENQUEUED: &str = "8";
 const IMPORT_BEGUN: &str = "9";
-/// Longest wait for an expected result.
-const WITHIN: Duration = Duration::from_secs(30);
 
 async fn started(imports: u64) -> Store {
     let store = Store::start_local().await;

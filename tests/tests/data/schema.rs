@@ -479,7 +479,7 @@ async fn dropping_needs_its_own_permission_in_every_way() {
 }
 
 #[tokio::test]
-async fn the_history_tells_what_changed() {
+async fn schema_history_lists_each_change() {
     let store = Store::start().await;
     assert_eq!(
         store.get("/schema/history").await.expect_status(200).body,

@@ -84,7 +84,7 @@ async fn tables_are_created_together_with_every_type_and_default() {
 }
 
 #[tokio::test]
-async fn one_bad_table_and_none_is_there() {
+async fn creation_with_one_bad_table_creates_none() {
     let store = Store::start().await;
     let good = json!({ "name": "good", "columns": columns(&["a STRING"]) });
     store.table("taken", &["a STRING"]).await;

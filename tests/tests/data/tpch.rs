@@ -9,7 +9,7 @@ use tests::tpch::{QUERIES, TABLES, definitions, parquet};
 const COPIED: usize = 4;
 
 #[tokio::test]
-async fn the_answers_are_the_published_ones() {
+async fn tpch_queries_answer_as_published() {
     let store = Store::start().await;
     store.post("/tables", &definitions()).await.expect_status(201);
     let mut sources = serde_json::Map::new();

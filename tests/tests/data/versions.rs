@@ -91,7 +91,7 @@ async fn the_history_is_listed_newest_first() {
 }
 
 #[tokio::test]
-async fn a_listing_ends_at_fifty() {
+async fn version_list_without_a_limit_has_50_entries() {
     let store = Store::start().await;
     for number in 0..52 {
         snapshot(&store, &format!("s{number}")).await.expect_status(201);

@@ -155,7 +155,7 @@ async fn a_sender_may_bring_a_secret() {
 }
 
 #[tokio::test]
-async fn what_no_channel_is_is_refused() {
+async fn invalid_channel_is_refused() {
     let events = Events::start().await;
     let with = |field: &str, value: Value| {
         let mut body = json!({ "name": "n", "source": "s" });

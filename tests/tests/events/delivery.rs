@@ -143,7 +143,7 @@ async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_refuses_for_good_is_not_sent_again() {
+async fn delivery_refused_for_good_is_not_retried() {
     let events = Events::start().await;
     let elsewhere = format!("/redirect?to={}/secret", events.receiver.origin);
     let channel = events.plain_channel().await;
@@ -197,7 +197,7 @@ async fn what_a_receiver_refuses_for_good_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
+async fn transient_failure_is_retried_and_the_operator_can_hurry_or_end_it() {
     let events = Events::start().await;
     let channel = events.plain_channel().await;
     let subscription = events.webhook("/status/503").await;
@@ -269,7 +269,7 @@ async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
 }
 
 #[tokio::test]
-async fn what_failed_is_delivered_once_the_operator_says_so() {
+async fn failed_delivery_is_sent_after_a_retry_by_the_operator() {
     let events = Events::start().await;
     let channel = events.plain_channel().await;
     let subscription = events.webhook("/status/422").await;

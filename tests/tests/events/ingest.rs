@@ -123,7 +123,7 @@ async fn a_token_opens_its_channel_in_three_ways() {
 }
 
 #[tokio::test]
-async fn a_signature_is_looked_at_closely() {
+async fn event_with_an_altered_signature_is_refused() {
     let events = Events::start().await;
     let rule = json!({ "header": "X-Hub-Signature-256", "prefix": "sha256=" });
     let channel = events
@@ -217,7 +217,7 @@ async fn a_signature_is_looked_at_closely() {
 }
 
 #[tokio::test]
-async fn given_fields_precede_transformed_ones_and_those_the_defaults() {
+async fn field_of_an_event_is_given_else_transformed_else_the_default() {
     let events = Events::start().await;
     events.webhook("/all").await;
     let plain = events.plain_channel().await;

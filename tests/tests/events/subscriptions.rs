@@ -183,7 +183,7 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn every_rule_refuses_in_a_sentence_locally() {
+async fn invalid_subscription_is_refused_with_a_sentence_locally() {
     let events = Events::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "false")]).await;
     let url = |url: &str| with("/target/url", json!(url));
     let header = |name: &str| with("/target/headers", json!({ name: "x" }));

@@ -275,7 +275,7 @@ fn of_template(service: &Service, token: &str, id: &str) -> Vec<Request> {
 }
 
 #[tokio::test]
-async fn what_belongs_to_others_looks_as_if_it_never_existed() {
+async fn resource_of_another_project_answers_as_a_missing_one() {
     let service = Service::start().await;
     let scope = service.scope();
     let developer = scope.token(Persona::Developer);

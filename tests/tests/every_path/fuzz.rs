@@ -14,7 +14,7 @@ const SEED: u64 = 1;
 const FIXED_REQUESTS: u64 = 4_000;
 /// Operations with as many distinct requests as requested; the others have fewer.
 const OPERATIONS: u64 = 50;
-const LEAST_GENERATED: u64 = 20;
+const LEAST_GENERATED: u64 = 8;
 /// Least share of requests that succeed. Most requests break a limit of the document on purpose.
 const LEAST_SUCCESSES: f64 = 0.2;
 /// Least share of requests that reach a handler, so that the status is not 401, 404 or 405.

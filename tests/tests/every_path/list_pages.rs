@@ -136,7 +136,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn of_subscriptions_and_channels() {
+async fn pages_of_subscriptions_and_channels_have_each_entry_once() {
     let world = world().await;
     for name in ["a", "b", "c", "d", "e"] {
         world.make("/events/subscriptions", &subscription(name, "")).await;
@@ -147,7 +147,7 @@ async fn of_subscriptions_and_channels() {
 }
 
 #[tokio::test]
-async fn of_prompts_versions_and_forks() {
+async fn pages_of_prompts_versions_and_forks_have_each_entry_once() {
     let world = world().await;
     let id = world.make("/prompts", &prompt("Greeting")).await;
     let path = format!("/prompts/{id}");
@@ -192,7 +192,7 @@ async fn of_prompts_versions_and_forks() {
 }
 
 #[tokio::test]
-async fn of_stores() {
+async fn pages_of_stores_have_each_entry_once() {
     let world = world().await;
     let mut ids = Vec::new();
     for _ in 0..6 {
@@ -204,7 +204,7 @@ async fn of_stores() {
 }
 
 #[tokio::test]
-async fn of_versions_of_stores_and_changes_of_schemas() {
+async fn pages_of_store_versions_and_schema_changes_have_each_entry_once() {
     let world = world().await;
     let id = world.make("/data", &json!({ "name": unique("store") })).await;
     let path = format!("/data/{id}");
@@ -235,7 +235,7 @@ async fn of_versions_of_stores_and_changes_of_schemas() {
 }
 
 #[tokio::test]
-async fn of_dashboards_and_their_versions() {
+async fn pages_of_dashboards_and_versions_have_each_entry_once() {
     let world = world().await;
     let id = world.make("/data", &json!({ "name": unique("store") })).await;
     let path = format!("/data/{id}");
@@ -324,7 +324,7 @@ async fn a_token_opens_nothing_of_another_project() {
 }
 
 #[tokio::test]
-async fn that_are_too_large_to_be_sent_at_once() {
+async fn list_too_large_for_one_answer_is_refused_and_its_pages_are_not() {
     let world = world().await;
     // A quote takes two bytes in JSON, and four in Lambda's body, which escapes the JSON again.
     let (mut subscriptions, mut channels) = (Vec::new(), Vec::new());

@@ -124,7 +124,7 @@ fn succeeded(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn prompts_locally() {
+async fn prompts_function_frozen_after_each_answer_loses_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("prompts").await;
     for _ in 0..FREEZES {
@@ -144,7 +144,7 @@ async fn prompts_locally() {
 }
 
 #[tokio::test]
-async fn data_stores_locally() {
+async fn datastores_function_frozen_after_each_answer_loses_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("datastores").await;
     let made = json!({ "name": unique("store") });
@@ -179,7 +179,7 @@ async fn data_stores_locally() {
 }
 
 #[tokio::test]
-async fn subscriptions_and_ingest_locally() {
+async fn subscriptions_and_ingest_functions_frozen_after_each_answer_lose_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("subscriptions").await;
     let mut ingest = world.function("ingest").await;
@@ -204,7 +204,7 @@ async fn subscriptions_and_ingest_locally() {
 }
 
 #[tokio::test]
-async fn runs_and_the_audit_trail_locally() {
+async fn workflows_and_audit_functions_frozen_after_each_answer_lose_nothing_locally() {
     let world = World::start().await;
     for (name, method, path, body) in [
         ("workflows", "POST", "/workflows/runs", json!({})),
@@ -218,7 +218,7 @@ async fn runs_and_the_audit_trail_locally() {
 }
 
 #[tokio::test]
-async fn streams_locally() {
+async fn stream_function_frozen_after_each_answer_loses_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("stream").await;
     for since in ["", "?since=0"] {
@@ -241,7 +241,7 @@ async fn streams_locally() {
 }
 
 #[tokio::test]
-async fn queues_and_schedules_locally() {
+async fn queue_functions_frozen_after_each_batch_lose_nothing_locally() {
     let world = World::start().await;
     let Scope { account, project, .. } = &world.runs.scope;
     let run = json!({ "account": account, "project": project, "run_id": unique("run") });

@@ -130,7 +130,7 @@ fn bad_arguments_and_variables_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_token_that_it_prints_works_locally() {
+async fn printed_token_opens_the_api_locally() {
     let mut service = Service::start_local().await;
     let token = service.process().token().to_owned();
     service
@@ -141,7 +141,7 @@ async fn the_token_that_it_prints_works_locally() {
 }
 
 #[tokio::test]
-async fn it_ends_when_it_is_asked_to_locally() {
+async fn runner_ends_well_on_sigterm_locally() {
     let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     // The open connection must not delay the end.
@@ -230,7 +230,7 @@ async fn write_on(
 }
 
 #[tokio::test]
-async fn what_was_promised_survives_kill_9_locally() {
+async fn acknowledged_writes_survive_kill_9_locally() {
     let mut service = Service::start_local().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);

@@ -63,7 +63,7 @@ impl Library {
 }
 
 #[tokio::test]
-async fn filters_of_the_list() {
+async fn list_has_only_templates_that_the_filters_select() {
     let library = library().await;
     let all = ["Alpha", "Beta", "alphabet", "ÉTUDE"];
     for (query, expected) in [
@@ -135,7 +135,7 @@ async fn an_empty_project_lists_nothing() {
 }
 
 #[tokio::test]
-async fn the_shape_of_a_list_item() {
+async fn list_item_has_the_fields_of_the_contract() {
     let library = library().await;
     let query = format!("/prompts?name=beta%20{}", library.mark);
     let listed = library
@@ -206,7 +206,7 @@ async fn facets_count_every_field() {
 }
 
 #[tokio::test]
-async fn facets_of_a_query() {
+async fn facets_count_only_what_the_query_finds() {
     let library = library().await;
     let roles = json!([{ "name": "roles", "field": "role" }, { "name": "by status", "field": "status" }]);
     for (query, total) in [

@@ -45,7 +45,7 @@ fn nested(parts: [&str; 4]) -> (String, String) {
 }
 
 #[tokio::test]
-async fn handlebars() {
+async fn nested_handlebars_is_stored_or_refused_without_a_crash() {
     let cases = [
         ["", "{{#if a}}", "", "{{/if}}"],
         ["", "{{#if a}}", "", ""],
@@ -71,7 +71,7 @@ async fn handlebars() {
 }
 
 #[tokio::test]
-async fn jst() {
+async fn nested_jst_is_stored_or_refused_without_a_crash() {
     let cases = [
         ["", "${`", "", "`}"],
         ["", "${`", "", ""],
@@ -104,7 +104,7 @@ async fn jst() {
 }
 
 #[tokio::test]
-async fn schemas_and_test_data() {
+async fn nested_schema_or_test_data_is_stored_or_refused_without_a_crash() {
     let mut service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let mut failures = Vec::new();

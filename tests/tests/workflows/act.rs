@@ -133,7 +133,7 @@ async fn a_run_is_asked_once_to_stop_and_not_at_all_after_its_end() {
 }
 
 #[tokio::test]
-async fn there_are_two_actions() {
+async fn unknown_action_on_a_run_is_refused() {
     let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     for action in ["pause", "Cancel", "reset", "%20"] {
@@ -161,7 +161,7 @@ const REQUESTS: [(&str, &str); 8] = [
 ];
 
 #[tokio::test]
-async fn a_run_of_others_is_as_one_that_there_is_not() {
+async fn run_of_another_project_answers_as_a_missing_one() {
     let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     let other_id = Run {

@@ -12,9 +12,9 @@ use tests::runs::Starter;
 use tests::{Runs, unique};
 
 /// Default number of runs; `CHAOS_RUNS` sets another.
-const RUNS: usize = 300;
+const RUNS: usize = 100;
 /// Default number of runs under faults, which are slower.
-const RUNS_UNDER_FAULTS: usize = 60;
+const RUNS_UNDER_FAULTS: usize = 24;
 /// Steps per run.
 const STEPS: usize = 5;
 /// Runs that are started concurrently.
@@ -184,13 +184,13 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     }
 }
 
-/// Longest delay of a timer after a restart.
-const TIMER_LATENESS: Duration = Duration::from_secs(1);
+/// Less than the half minute after which a lost message is repeated, which would fire the timer too.
+const TIMER_LATENESS: Duration = Duration::from_secs(25);
 
 #[tokio::test]
 async fn timers_fire_on_time_after_a_kill_locally() {
     let mut runs = Runs::start_local().await;
-    let waits = Duration::from_secs(8);
+    let waits = Duration::from_secs(4);
     let input = json!({ "title": "A horse", "timeout_seconds": waits.as_secs() });
     let run = runs.begin("Approval", &input);
     let time = |events: &[Value], name: &str| {
@@ -218,7 +218,7 @@ async fn timers_fire_on_time_after_a_kill_locally() {
     let fired = time(&runs.events(&run).await, "TIMER_FIRED").unwrap();
     let took = Duration::try_from(fired - started).unwrap();
     assert!(
-        took < waits + TIMER_LATENESS,
+        (waits..waits + TIMER_LATENESS).contains(&took),
         "a timer of {waits:?} took {took:?}"
     );
 }

@@ -164,7 +164,7 @@ async fn a_run_of_the_operator_names_the_operator() {
 }
 
 #[tokio::test]
-async fn the_history_is_there_where_it_is_asked_for() {
+async fn history_is_in_the_detail_only_on_request() {
     let runs = Runs::start().await;
     let run = runs.begin("Steps", &json!({ "steps": 1 }));
     runs.wait_for_status(&run, "COMPLETED").await;

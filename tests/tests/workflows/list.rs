@@ -228,7 +228,7 @@ async fn a_query_is_a_condition_in_the_filter_language() {
 }
 
 #[tokio::test]
-async fn a_listing_that_cannot_be_is_refused() {
+async fn invalid_listing_is_refused() {
     let runs = Runs::start().await;
     for (field, values) in [
         ("status", json!(["done", "RUNNING,done", 7])),

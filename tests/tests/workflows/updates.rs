@@ -80,7 +80,7 @@ async fn an_update_has_defaults_and_carries_any_json() {
 }
 
 #[tokio::test]
-async fn an_update_that_is_not_one_is_refused() {
+async fn invalid_update_is_refused() {
     let runs = Runs::start().await;
     let run = waiting(&runs).await;
     for body in [

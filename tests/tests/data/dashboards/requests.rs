@@ -82,7 +82,7 @@ async fn a_dashboard_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_a_chart_needs_is_no_more_than_mark_and_encoding() {
+async fn chart_with_mark_and_encoding_alone_is_accepted() {
     let store = started().await;
     let created = create(&store, &dashboard("Small")).await.expect_status(201);
     let body = &created.body;

@@ -114,7 +114,7 @@ async fn of_concurrent_snapshots_of_one_name_and_of_deletes_one_succeeds() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_a_crash_locally() {
+async fn acknowledged_update_survives_a_crash_locally() {
     let dashboard = Dashboard::start_local().await;
     let mut dashboard = dashboard;
     dashboard.describe("second").await;

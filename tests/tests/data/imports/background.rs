@@ -4,16 +4,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::file_server::file;
+use tests::runs::WITHIN;
 use tests::stores::{artifact, columns, elsewhere, inline};
 use tests::{FileServer, Service, Store};
-
-/// Longest wait for an expected result.
-const WITHIN: Duration = Duration::from_secs(30);
 
 fn in_background(mut body: Value) -> Value {
     body["background"] = true.into();

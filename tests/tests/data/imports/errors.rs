@@ -33,7 +33,7 @@ fn reasons(answer: &Answer) -> Vec<(u64, String)> {
 }
 
 #[tokio::test]
-async fn values_nulls_and_keys_come_in_one_round() {
+async fn faults_of_values_nulls_and_keys_are_listed_together() {
     let store = store().await;
     let rows = json!([
         { "id": 10, "state": "new", "amount": "12.505", "placed": "soon" },

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::Events;
+use tests::runs::WITHIN;
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
-/// Longest wait until a run waits for an event.
-const WITHIN: Duration = Duration::from_secs(30);
 /// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -43,7 +42,7 @@ async fn refused(events: &Events, target: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_no_target_is_is_refused_in_words() {
+async fn invalid_target_is_refused_with_a_sentence() {
     let events = Events::start().await;
     let huge = |bytes: usize| json!({ "text": "x".repeat(bytes) });
     let agent = |field: &str, value: Value| json!({ "type": "agent", field: value });
@@ -103,7 +102,7 @@ async fn what_no_target_is_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn an_installation_without_the_type_says_so() {
+async fn target_whose_workflow_type_is_not_installed_is_refused() {
     let events = Events::start().await;
     for (kind, workflow_type, target) in [
         ("agent", "AgentConversation", json!({ "type": "agent" })),

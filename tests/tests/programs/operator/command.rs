@@ -190,7 +190,7 @@ fn a_directory_that_no_runner_made_is_refused_and_not_made() {
 }
 
 #[tokio::test]
-async fn what_a_shell_needs_is_printed_for_it_locally() {
+async fn env_prints_the_addresses_and_a_token_locally() {
     let service = Service::start_local().await;
     let operator = service.operator();
     let printed = operator.json(&["env"]);
@@ -229,7 +229,7 @@ fn shells_are_given_completions() {
 }
 
 #[test]
-fn many_at_once_do_not_disturb_each_other() {
+fn commands_that_start_at_once_make_the_keys_once() {
     let folder = tempfile::tempdir().unwrap();
     let operator = Operator::new(&folder.path().join("data"));
     std::thread::scope(|scope| {
@@ -244,7 +244,7 @@ fn many_at_once_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn what_scripts_read_locally() {
+async fn json_of_each_command_has_the_documented_fields_locally() {
     let service = Service::start_local().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
