@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::IntoFuture as _;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::stores::INTERNAL_WORDS;
 use tests::{Answer, Store, unique};
 
