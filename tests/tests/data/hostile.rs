@@ -220,7 +220,13 @@ async fn eight_greedy_queries_do_not_stop_another_store() {
     let other = service.post(token, "/data", &other).await.expect_status(201);
     let path = format!("/data/{}/query", other.id());
     let query = json!({ "sql": "SELECT 42" });
-    let greedy = join_all((0..8).map(|_| target.ask("SELECT list(range) FROM range(1000000000)")));
+    let empty = json!({});
+    let greedy = (0..8).map(|_| {
+        target
+            .store
+            .query("SELECT list(range) FROM range(1000000000)", &empty)
+    });
+    let greedy = join_all(greedy);
     let mut greedy = std::pin::pin!(greedy);
     let refused = loop {
         let ask = service.post(token, &path, &query).into_future();
