@@ -11,8 +11,8 @@ export default defineConfig({
   workers: 2,
   fullyParallel: true,
   // Above what a slow machine needs; a test that waits for more waits for nothing.
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  timeout: 180_000,
+  expect: { timeout: 60_000 },
   reporter: [['list', { printSteps: false }]],
   use: {
     launchOptions: { executablePath, args: ['--no-sandbox'] },

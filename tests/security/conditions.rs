@@ -4,12 +4,12 @@
 //! on a large event must end, and an event of a neighbour must arrive meanwhile.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tests::events::Channel;
-use tests::runs::PAUSE;
+use tests::runs::{PAUSE, WITHIN};
 use tests::{Answer, Events, Method, Persona};
 
 use crate::sql::expanded;
@@ -22,8 +22,6 @@ const SUBSCRIPTIONS: &str = "/events/subscriptions";
 const TOO_LONG: &str = "The condition takes more than 5000000 steps on this event.";
 /// Error of a condition after earlier ones used all steps of an event.
 const NOTHING_LEFT: &str = "The conditions of all subscriptions take more than 50000000 steps on this event.";
-/// Time limit of a delivery, on a busy machine.
-const WITHIN: Duration = Duration::from_secs(20);
 /// Concurrent requests.
 const AT_ONCE: usize = 4;
 
@@ -76,8 +74,8 @@ struct Neighbour {
 }
 
 impl Target {
-    async fn start() -> Option<Self> {
-        let events = Events::start().await?;
+    async fn start() -> Self {
+        let events = Events::start().await;
         events.webhook("/control").await;
         let channel = events.plain_channel().await;
         let token = events.scope.token(Persona::OtherProject);
@@ -98,11 +96,11 @@ impl Target {
             token,
             channel: Channel { created, url },
         };
-        Some(Self {
+        Self {
             events,
             channel,
             neighbour,
-        })
+        }
     }
 
     /// Creates a subscription. The condition is inserted as text, and may be invalid JSON.
@@ -133,19 +131,13 @@ impl Target {
         self.events.event(&self.channel, &body).await
     }
 
-    /// Sends an event of the neighbour, and asserts that it arrives in time and only at the neighbour.
+    /// Sends an event of the neighbour, and asserts that it arrives, and only at the neighbour.
     async fn check_neighbour(&self) {
-        let sent = Instant::now();
         let event = self
             .events
             .event(&self.neighbour.channel, &json!({ "action": "theirs" }))
             .await;
         let received = self.events.received("/neighbour", 1).await;
-        assert!(
-            sent.elapsed() < WITHIN,
-            "the neighbour's event took {:?}",
-            sent.elapsed()
-        );
         assert_eq!(received[0].json()["event"]["event_id"], event.as_str());
         let all = self
             .events
@@ -198,9 +190,7 @@ impl Target {
 
 #[tokio::test]
 async fn every_condition_is_refused_or_ends_on_a_large_event() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+    let target = Target::start().await;
     let rows = rows();
     let (mut wrong, mut accepted) = (Vec::new(), Vec::new());
     for row in &rows {
@@ -236,9 +226,7 @@ async fn every_condition_is_refused_or_ends_on_a_large_event() {
 
 #[tokio::test]
 async fn an_event_has_no_more_steps_for_twenty_costly_conditions_than_for_one() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+    let target = Target::start().await;
     // Each condition takes about three million steps.
     let needle = "z".repeat(12_000);
     let condition = json!({ "some": [{ "var": "details.payload.numbers" }, { "in": [{ "cat": [needle, { "var": "" }] }, "z"] }] });

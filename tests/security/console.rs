@@ -16,7 +16,7 @@ fn proof(page: &Answer) -> String {
 }
 
 /// Starts a service with a console of two files, beside a secret.
-async fn service(folder: &tempfile::TempDir) -> Option<Service> {
+async fn service(folder: &tempfile::TempDir) -> Service {
     let files: PathBuf = folder.path().join("console");
     std::fs::create_dir_all(files.join("assets")).unwrap();
     std::fs::write(files.join("index.html"), PAGE).unwrap();
@@ -26,11 +26,9 @@ async fn service(folder: &tempfile::TempDir) -> Option<Service> {
 }
 
 #[tokio::test]
-async fn the_page_allows_its_own_scripts_alone() {
+async fn the_page_allows_its_own_scripts_alone_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(service) = service(&folder).await else {
-        return;
-    };
+    let service = service(&folder).await;
     let url = format!("{}/console", service.origin());
     for url in [url.clone(), format!("{url}/"), format!("{url}?code=1&state=2")] {
         let page = service.request(Method::GET, &url).await.expect_status(200);
@@ -61,11 +59,9 @@ async fn the_page_allows_its_own_scripts_alone() {
 }
 
 #[tokio::test]
-async fn no_other_file_is_read() {
+async fn no_other_file_is_read_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(service) = service(&folder).await else {
-        return;
-    };
+    let service = service(&folder).await;
     for path in [
         "index.html",
         "assets",
@@ -90,11 +86,9 @@ async fn no_other_file_is_read() {
 }
 
 #[tokio::test]
-async fn only_the_own_page_gets_a_token() {
+async fn only_the_own_page_gets_a_token_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(service) = service(&folder).await else {
-        return;
-    };
+    let service = service(&folder).await;
     let origin = service.origin().to_owned();
     let url = format!("{origin}/console/token");
     let port = origin.rsplit_once(':').unwrap().1;
@@ -154,11 +148,9 @@ async fn only_the_own_page_gets_a_token() {
 
 /// Scripts of other pages may read any answer, and programs may ask for others.
 #[tokio::test]
-async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else() {
+async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(service) = service(&folder).await else {
-        return;
-    };
+    let service = service(&folder).await;
     let url = format!("{}/console", service.origin());
     let get = |url: &str| service.request(Method::GET, url);
     let shown = proof(&get(&url).await.expect_status(200));
@@ -183,16 +175,14 @@ async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else() {
     }
     // Another start has another proof.
     let other = tempfile::tempdir().unwrap();
-    let other = self::service(&other).await.unwrap();
+    let other = self::service(&other).await;
     let other = other.request(Method::GET, &format!("{}/console", other.origin()));
     assert_ne!(proof(&other.await), shown);
 }
 
 #[tokio::test]
-async fn without_a_built_console_the_first_page_is_the_reference() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn without_a_built_console_the_first_page_is_the_reference_locally() {
+    let service = Service::start_local().await;
     let first = service
         .request(Method::GET, &format!("{}/", service.origin()))
         .await;

@@ -4,17 +4,13 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tests::runs::WITHIN;
 use tests::{Answer, Store};
-
-/// Time limit of an import.
-const WITHIN: Duration = Duration::from_secs(120);
 
 /// Columns with names that the search for bad rows might use itself.
 #[tokio::test]
 async fn a_column_may_have_any_name() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     for (number, name) in ["n", "N", "bad", "i", "v", "row_number", "t"]
         .into_iter()
         .enumerate()
@@ -79,9 +75,7 @@ async fn refusal(store: &Store, answer: Answer) -> String {
 
 #[tokio::test]
 async fn an_open_quote_loses_no_row() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     store.table("kept", &["id INTEGER", "name STRING"]).await;
     store
         .append("kept", &json!([{ "id": 1, "name": "a" }]))
@@ -116,9 +110,7 @@ async fn an_open_quote_loses_no_row() {
 /// Empty members of a gzip file take time and contain nothing.
 #[tokio::test]
 async fn a_file_of_empty_parts_is_refused() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     store.table("kept", &["id INTEGER"]).await;
     let member = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

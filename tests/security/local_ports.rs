@@ -24,15 +24,15 @@ struct Ports {
 }
 
 impl Ports {
-    async fn start() -> Option<Self> {
-        let service = Service::start_local().await?;
+    async fn start() -> Self {
+        let service = Service::start_local().await;
         let text = std::fs::read(service.data_dir().join("queues.json")).unwrap();
         let queues: Value = serde_json::from_slice(&text).unwrap();
-        Some(Self {
+        Self {
             secret: std::fs::read_to_string(service.data_dir().join("keys/services")).unwrap(),
             queues: queues["endpoint"].as_str().unwrap().to_owned(),
             service,
-        })
+        }
     }
 
     /// Returns a message about a run, as an attacker sends it.
@@ -49,8 +49,8 @@ impl Ports {
 }
 
 #[tokio::test]
-async fn only_the_secret_of_the_directory_opens_them() {
-    let Some(ports) = Ports::start().await else { return };
+async fn internal_port_without_the_secret_is_refused_locally() {
+    let ports = Ports::start().await;
     let flipped: String = ports.secret.chars().rev().collect();
     let (prefix, extended) = (&ports.secret[1..], format!("{}x", ports.secret));
     for wrong in ["", "local", "Bearer", prefix, &extended, &flipped] {
@@ -69,8 +69,8 @@ async fn only_the_secret_of_the_directory_opens_them() {
 }
 
 #[tokio::test]
-async fn only_the_secret_of_the_directory_stops_the_runner() {
-    let Some(ports) = Ports::start().await else { return };
+async fn stop_of_the_runner_without_the_secret_is_refused_locally() {
+    let ports = Ports::start().await;
     let url = format!("{}/stop", ports.queues);
     let stop = || ports.service.request(Method::POST, &url);
     assert_eq!(stop().await.status, 403);
@@ -85,8 +85,8 @@ async fn only_the_secret_of_the_directory_stops_the_runner() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
-    let Some(ports) = Ports::start().await else { return };
+async fn internal_port_refuses_pages_that_know_the_secret_locally() {
+    let ports = Ports::start().await;
     let of_a_page = |request: tests::Request| {
         OF_A_PAGE
             .iter()
@@ -110,12 +110,9 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
     assert_eq!(answer.header("access-control-allow-origin"), "");
 }
 
-/// Runs a program as another user of the machine. Only root can do that, so otherwise this checks the
-/// protection against such a user.
 #[tokio::test]
-async fn another_user_of_the_machine_reads_and_plants_nothing() {
-    let Some(ports) = Ports::start().await else { return };
-    let token = ports.service.scope().token(Persona::Developer);
+async fn data_directory_is_closed_to_other_users_locally() {
+    let ports = Ports::start().await;
     let data = ports.service.data_dir();
     for name in ["records.sqlite", "records.sqlite-wal", "keys/services"] {
         assert_eq!(mode(&data.join(name)) & 0o077, 0, "{name}");
@@ -123,10 +120,14 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
     for name in ["keys", "objects", "cache"] {
         assert_eq!(mode(&data.join(name)) & 0o077, 0, "{name}");
     }
-    let id = Command::new("id").arg("-u").output().unwrap();
-    if String::from_utf8_lossy(&id.stdout).trim() != "0" {
-        return println!("skipped: only root can start a program as another user");
-    }
+}
+
+/// Only root can start a program as another user.
+#[tokio::test]
+async fn another_user_of_the_machine_reads_and_plants_nothing_as_root_locally() {
+    let ports = Ports::start().await;
+    let token = ports.service.scope().token(Persona::Developer);
+    let data = ports.service.data_dir();
     let script = format!(
         "import urllib.request, urllib.error\n\
          def ask(url, headers, body):\n\
@@ -171,10 +172,9 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode()
 }
 
-/// A real browser shows the page, if CHROMIUM names one.
 #[tokio::test]
-async fn a_page_in_a_real_browser_reaches_none_of_them() {
-    let Some(ports) = Ports::start().await else { return };
+async fn page_reaches_no_internal_port_in_chromium_locally() {
+    let ports = Ports::start().await;
     let page = ports.service.folder().join("page.html");
     let script = format!(
         "<body><script>(async () => {{ const told = [];\n\
@@ -187,9 +187,7 @@ async fn a_page_in_a_real_browser_reaches_none_of_them() {
     );
     std::fs::write(&page, script).unwrap();
     let url = format!("file://{}", page.display());
-    let Some(output) = browser::load(ports.service.folder(), &url) else {
-        return println!("{}", browser::SKIPPED);
-    };
+    let output = browser::load(ports.service.folder(), &url);
     let page = String::from_utf8_lossy(&output.stdout);
     assert!(page.contains("told: refused, opaque"), "{page}");
 }

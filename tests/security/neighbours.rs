@@ -40,10 +40,8 @@ async fn import(service: &Service, token: &str, store: &str, rows: &[Value]) {
 }
 
 #[tokio::test]
-async fn endless_queries_leave_room_for_others() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn endless_queries_leave_room_for_others_locally() {
+    let service = Service::start_local().await;
     let (attacker, attacked) = furnished(&service).await;
     let (victim, store) = furnished(&service).await;
     let query = |token: &str, store: &str, sql: &str| {
@@ -69,10 +67,8 @@ async fn endless_queries_leave_room_for_others() {
 
 /// The queries of a flood wait for each other.
 #[tokio::test]
-async fn a_flood_of_queries_holds_up_its_sender_alone() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn a_flood_of_queries_holds_up_its_sender_alone_locally() {
+    let service = Service::start_local().await;
     let (attacker, attacked) = furnished(&service).await;
     let (victim, store) = furnished(&service).await;
     let path = format!("/data/{attacked}/query");
@@ -97,10 +93,8 @@ async fn a_flood_of_queries_holds_up_its_sender_alone() {
 }
 
 #[tokio::test]
-async fn endless_queries_of_two_accounts_leave_room_for_a_third() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn endless_queries_of_two_accounts_leave_room_for_a_third_locally() {
+    let service = Service::start_local().await;
     let (first, second) = (furnished(&service).await, furnished(&service).await);
     let (victim, store) = furnished(&service).await;
     let body = json!({ "sql": ENDLESS });
@@ -127,10 +121,8 @@ const MAX_MEMORY_KB: u64 = 500 * 1_024;
 
 /// Large histories of a run are in memory one at a time, not once per query and signal.
 #[tokio::test]
-async fn a_run_with_a_large_history_costs_its_owner() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn a_run_with_a_large_history_costs_its_owner_locally() {
+    let mut service = Service::start_local().await;
     let (owner, other) = (service.scope(), service.scope());
     let (token, victim) = (owner.token(Persona::Developer), other.token(Persona::Developer));
     let started = owner.ops_json(&["run", "start", "Approval", "--id", "big", "--input", "{}"]);
@@ -158,10 +150,8 @@ async fn a_run_with_a_large_history_costs_its_owner() {
 /// Events that are in no file yet are read by one request of an account at a time, and parsed beside the
 /// threads that answer others.
 #[tokio::test]
-async fn aggregations_over_large_new_events_cost_their_owner() {
-    let Some(events) = Events::start_local().await else {
-        return;
-    };
+async fn aggregations_over_large_new_events_cost_their_owner_locally() {
+    let events = Events::start_local().await;
     let channel = events.plain_channel().await;
     let mut aggregates = Aggregates { events, channel };
     let large = json!({ "timestamp": "2026-03-02T12:00:00Z", "text": "x".repeat(90_000) });
@@ -195,10 +185,8 @@ async fn aggregations_over_large_new_events_cost_their_owner() {
 /// One account has one background import at a time, so another account's import does not wait for all of
 /// them.
 #[tokio::test]
-async fn many_imports_of_one_account_do_not_hold_up_another() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn many_imports_of_one_account_do_not_hold_up_another_locally() {
+    let service = Service::start_local().await;
     let (attacker, victim) = (Importer::new(&service).await, Importer::new(&service).await);
     let mut attacks = Vec::new();
     for _ in 0..20 {
@@ -275,10 +263,8 @@ const HEARD_EVENTS: usize = 6;
 /// Patterns are compiled once and not for each event, so that an event costs little more than one that is
 /// compared with plain texts.
 #[tokio::test]
-async fn events_for_runs_with_patterns_cost_little_more_than_others() {
-    let Some(mut events) = Events::start_local().await else {
-        return;
-    };
+async fn events_for_runs_with_patterns_cost_little_more_than_others_locally() {
+    let mut events = Events::start_local().await;
     let patterns = |number: usize| format!("\\w{{1,20}}-{number}");
     let plain = |number: usize| format!("external.other-{number}");
     let mut took = Vec::new();

@@ -50,13 +50,13 @@ const HEADERS: [&str; 14] = [
 ];
 
 /// Returns a service with a console.
-async fn started() -> Option<(Events, tempfile::TempDir)> {
+async fn started() -> (Events, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let files: PathBuf = folder.path().join("console");
     std::fs::create_dir_all(files.join("assets")).unwrap();
     std::fs::write(files.join("index.html"), crate::console::PAGE).unwrap();
     let variables = [("MILLRACE_CONSOLE_DIR", files.to_str().unwrap())];
-    Some((Events::start_with(&variables).await?, folder))
+    (Events::start_local_with(&variables).await, folder)
 }
 
 /// Returns the ports that the runner's process listens at.
@@ -169,10 +169,8 @@ async fn leading_to(origin: &str) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn no_call_of_a_process_reaches_the_runner() {
-    let Some((mut events, _folder)) = started().await else {
-        return;
-    };
+async fn no_call_of_a_process_reaches_the_runner_locally() {
+    let (mut events, _folder) = started().await;
     let ports = listening(&mut events);
     assert!(ports.len() >= 2, "{ports:?}");
     let origin = events.origin().to_owned();
@@ -209,10 +207,8 @@ async fn no_call_of_a_process_reaches_the_runner() {
 }
 
 #[tokio::test]
-async fn no_webhook_and_no_import_is_taken_to_the_runner() {
-    let Some((mut events, _folder)) = started().await else {
-        return;
-    };
+async fn no_webhook_and_no_import_is_taken_to_the_runner_locally() {
+    let (mut events, _folder) = started().await;
     let ports = listening(&mut events);
     let store = json!({ "name": unique("store") });
     let store = events
@@ -252,10 +248,8 @@ async fn no_webhook_and_no_import_is_taken_to_the_runner() {
 }
 
 #[tokio::test]
-async fn no_tool_of_an_agent_reaches_the_runner() {
-    let Some(world) = Agents::start_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await else {
-        return;
-    };
+async fn no_tool_of_an_agent_reaches_the_runner_locally() {
+    let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
     let origin = world.runs.service.origin().to_owned();
     let host = origin.strip_prefix("http://").unwrap();
     world.load(
@@ -284,10 +278,8 @@ async fn no_tool_of_an_agent_reaches_the_runner() {
 }
 
 #[tokio::test]
-async fn header_of_a_browser_or_proxy_is_refused_when_a_definition_is_saved() {
-    let Some((events, _folder)) = started().await else {
-        return;
-    };
+async fn header_of_a_browser_or_proxy_is_refused_when_a_definition_is_saved_locally() {
+    let (events, _folder) = started().await;
     for header in HEADERS {
         for value in ["x", "${ .x }"] {
             let mut headers = json!({ "accept": "*/*" });

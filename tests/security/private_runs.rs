@@ -20,8 +20,8 @@ struct Household {
 }
 
 impl Household {
-    async fn start() -> Option<Self> {
-        let world = Agents::start().await?;
+    async fn start() -> Self {
+        let world = Agents::start_local().await;
         let total = json!({ "type": "object", "properties": { "total": { "type": "number" } }, "required": ["total"] });
         let prompt = world.prompt(&world.runs.token, "Sum up.").await;
         world.load(
@@ -45,7 +45,7 @@ impl Household {
         refused.await.expect_status(400);
         let refused = household.post(&household.owner(), &signal, &json!({ "message": "More." }));
         refused.await.expect_status(409);
-        Some(Self { private, ..household })
+        Self { private, ..household }
     }
 
     fn post(&self, token: &str, path: &str, body: &Value) -> tests::Request {
@@ -259,10 +259,8 @@ impl Household {
 }
 
 #[tokio::test]
-async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone() {
-    let Some(household) = Household::start().await else {
-        return;
-    };
+async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone_locally() {
+    let household = Household::start().await;
     let runs = &household.world.runs;
     // A failure that everyone sees, whose events come after those of the private run.
     let public = household.fail("project", &["--user", OWNER]).await;
@@ -364,10 +362,8 @@ async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone() {
 }
 
 #[tokio::test]
-async fn no_failure_quotes_a_conversation() {
-    let Some(household) = Household::start().await else {
-        return;
-    };
+async fn no_failure_quotes_a_conversation_locally() {
+    let household = Household::start().await;
     let owner = household.owner();
     let service = &household.world.runs.service;
     for (name, path) in [
@@ -391,9 +387,7 @@ async fn no_failure_quotes_a_conversation() {
 #[tokio::test]
 async fn a_page_token_names_no_run() {
     use base64::Engine as _;
-    let Some(runs) = tests::Runs::start().await else {
-        return;
-    };
+    let runs = tests::Runs::start().await;
     let begun = runs.begin_many("Steps", &json!({ "steps": 0 }), 3);
     let page = runs
         .list(&json!({ "page_size": 1 }))

@@ -31,9 +31,7 @@ fn targets() -> [Value; 4] {
 
 #[tokio::test]
 async fn role_beyond_the_caller_is_refused_with_what_is_missing() {
-    let Some(events) = Events::start().await else {
-        return;
-    };
+    let events = Events::start().await;
     for (roles, permissions, role, missing) in [
         ("", "workflow:admin", "reader", "interaction:read"),
         ("", "workflow:admin", "executor", "workflow:run"),
@@ -87,9 +85,7 @@ async fn role_beyond_the_caller_is_refused_with_what_is_missing() {
 
 #[tokio::test]
 async fn subscription_with_a_role_beyond_the_caller_is_not_changed() {
-    let Some(events) = Events::start().await else {
-        return;
-    };
+    let events = Events::start().await;
     let [webhook, workflow, ..] = targets();
     let signed = json!({ "type": "webhook", "url": "https://example.com/", "signing_mode": "signed" });
     let weak = token(&events.scope, "executor", "workflow:admin");

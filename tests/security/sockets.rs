@@ -44,10 +44,8 @@ async fn send_nearly_all(mut socket: TcpStream, head: String) -> TcpStream {
 }
 
 #[tokio::test]
-async fn bodies_without_credentials_are_not_kept() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn bodies_without_credentials_are_not_kept_locally() {
+    let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let prompt = samples::prompt("Beside");
     service.post(&token, "/prompts", &prompt).await.expect_status(201);
@@ -76,10 +74,8 @@ async fn bodies_without_credentials_are_not_kept() {
 
 /// The refusal reaches a caller that sends everything before it reads.
 #[tokio::test]
-async fn a_refusal_reaches_a_caller_who_still_sends() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn a_refusal_reaches_a_caller_who_still_sends_locally() {
+    let service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     for (path, more, status) in [
         ("/api/v1/prompts", String::new(), "401"),
@@ -106,10 +102,8 @@ async fn a_refusal_reaches_a_caller_who_still_sends() {
 /// Many slow heads do not block other callers. The runner's own tests check with a moved clock that slow
 /// heads are closed in time.
 #[tokio::test]
-async fn slow_sockets_keep_no_caller_out() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn slow_sockets_keep_no_caller_out_locally() {
+    let service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let mut slow = Vec::new();
     for number in 0..200 {
@@ -125,10 +119,8 @@ async fn slow_sockets_keep_no_caller_out() {
 
 /// The unread answers of one account are limited to its share of concurrent requests.
 #[tokio::test]
-async fn unread_answers_of_an_account_are_bounded() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn unread_answers_of_an_account_are_bounded_locally() {
+    let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let store = service
         .post(&token, "/data", &json!({ "name": "Store" }))

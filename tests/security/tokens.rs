@@ -59,8 +59,8 @@ struct Forge {
 }
 
 impl Forge {
-    async fn start() -> Option<Self> {
-        let service = Service::start_own().await?;
+    async fn start() -> Self {
+        let service = Service::start().await;
         let scope = service.scope();
         let token = scope.token(Persona::Developer);
         let mut parts = token.split('.').map(str::to_owned);
@@ -69,7 +69,7 @@ impl Forge {
         let attacker = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
         let point = attacker.public_key_raw();
         let [x, y] = [&point[1..33], &point[33..]].map(|number| URL64.encode(number));
-        Some(Self {
+        Self {
             claims: serde_json::from_slice(&URL64.decode(&parts[1]).unwrap()).unwrap(),
             key: EncodingKey::from_ec_der(&key),
             attacker_jwk: json!({
@@ -80,7 +80,7 @@ impl Forge {
             scope,
             token,
             parts,
-        })
+        }
     }
 
     /// Returns the text of the service's key set, and its only key.
@@ -141,7 +141,7 @@ async fn check(rows: &[Row], ask: impl Fn(&str) -> Request) {
 
 #[tokio::test]
 async fn no_header_makes_a_token_hold() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let set = json!({ "keys": [forge.attacker_jwk] }).to_string();
     let server = FileServer::start([("/jwks.json".to_owned(), file(set.as_bytes()))]).await;
     let claims = forge.claims.to_string();
@@ -174,7 +174,7 @@ async fn no_header_makes_a_token_hold() {
 
 #[tokio::test]
 async fn bad_claims_do_not_hold_though_they_are_signed() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let now = forge.claims["nbf"].as_i64().expect("it says since when it holds");
     let mut values = vec![("long", "x".repeat(129)), ("longer", "x".repeat(200))];
     for name in ["-3600", "-60", "-45", "+60", "+3600", "+99999999"] {
@@ -232,7 +232,7 @@ async fn bad_claims_do_not_hold_though_they_are_signed() {
 
 #[tokio::test]
 async fn a_public_key_is_no_shared_secret() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let (file, jwk) = forge.key_set();
     let [x, y] = ["x", "y"].map(|name| URL64.decode(jwk[name].as_str().unwrap()).unwrap());
     let der = [hex::decode(SPKI).unwrap(), vec![4], x.clone(), y.clone()].concat();
@@ -273,7 +273,7 @@ async fn a_public_key_is_no_shared_secret() {
 
 #[tokio::test]
 async fn a_token_that_is_changed_in_any_way_does_not_hold() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let [header, claims, signature] = &forge.parts;
     let bytes = URL64.decode(signature).unwrap();
     let (r, s) = bytes.split_at(32);
@@ -352,7 +352,7 @@ async fn a_token_that_is_changed_in_any_way_does_not_hold() {
 
 #[tokio::test]
 async fn no_api_key_but_the_whole_one_holds() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let (service, scope, other) = (&forge.service, &forge.scope, forge.service.scope());
     let make = |scope: &Scope| scope.ops_json(&["key", "create", "ci", "--roles", "developer"]);
     let made = [scope, scope, &other, scope].map(make);
@@ -414,7 +414,7 @@ async fn no_api_key_but_the_whole_one_holds() {
 
 #[tokio::test]
 async fn credentials_count_only_where_the_contract_has_them() {
-    let Some(forge) = Forge::start().await else { return };
+    let forge = Forge::start().await;
     let create = ["key", "create", "ci", "--roles", "developer"];
     let made = forge.scope.ops_json(&create);
     let key = made["key"].as_str().expect("it is shown");

@@ -12,17 +12,17 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Starts a new local service. None where [`Runs::start_local`] skips.
-    pub async fn start() -> Option<Self> {
-        Self::start_with(&[]).await
+    /// Starts a new local service.
+    pub async fn start_local() -> Self {
+        Self::start_local_with(&[]).await
     }
 
     /// Starts a new local service with these variables in its environment as well.
-    pub async fn start_with(more: &[(&str, &str)]) -> Option<Self> {
+    pub async fn start_local_with(more: &[(&str, &str)]) -> Self {
         let model = ModelServer::start().await;
         let variables = [&model.variables()[..], more].concat();
-        let runs = Runs::start_local_with(&variables).await?;
-        Some(Self { runs, model })
+        let runs = Runs::start_local_with(&variables).await;
+        Self { runs, model }
     }
 
     /// Starts a conversation with the role reader.

@@ -16,11 +16,11 @@ pub struct Aggregates {
 }
 
 impl Aggregates {
-    /// Starts a service. None where [`crate::Service::start_own`] skips.
-    pub async fn start() -> Option<Self> {
-        let events = Events::start().await?;
+    /// Starts a service.
+    pub async fn start() -> Self {
+        let events = Events::start().await;
         let channel = events.plain_channel().await;
-        Some(Self { events, channel })
+        Self { events, channel }
     }
 
     /// Sends events, each with these fields. They count as soon as the request returns.

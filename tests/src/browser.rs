@@ -1,22 +1,28 @@
-//! Runs a real browser, if the environment names one.
+//! Runs a real browser.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::environment::variable;
 
-/// Message of a test that skips because no browser is configured.
-pub const SKIPPED: &str = "skipped: set CHROMIUM to the program of a Chromium";
+/// Returns the program that `CHROMIUM` names.
+///
+/// # Panics
+///
+/// Panics without the variable.
+pub fn chromium() -> String {
+    variable("CHROMIUM")
+        .expect("CHROMIUM is not set: name a Chromium, or leave such tests out by `-- --skip _in_chromium`")
+}
 
-/// Loads a page in the Chromium that `CHROMIUM` names. Returns the page's final document as standard output
-/// and the browser's log as standard error. None without the variable.
+/// Loads a page in Chromium. Returns the page's final document as standard output and the browser's log as
+/// standard error.
 ///
 /// # Panics
 ///
 /// Panics when the program does not start.
-pub fn load(folder: &Path, url: &str) -> Option<Output> {
-    let chromium = variable("CHROMIUM")?;
-    let output = Command::new(chromium)
+pub fn load(folder: &Path, url: &str) -> Output {
+    let output = Command::new(chromium())
         .args([
             "--headless",
             "--no-sandbox",
@@ -31,5 +37,5 @@ pub fn load(folder: &Path, url: &str) -> Option<Output> {
         .arg(format!("--user-data-dir={}", folder.join("chromium").display()))
         .arg(url)
         .output();
-    Some(output.expect("Chromium starts"))
+    output.expect("Chromium starts")
 }

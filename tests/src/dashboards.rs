@@ -41,15 +41,9 @@ impl Dashboard {
         Self::start_in(Store::start().await).await
     }
 
-    /// Creates a dashboard in a new, empty store of a project of the test's own. None where
-    /// [`Store::start_own`] skips.
-    pub async fn start_own() -> Option<Self> {
-        Some(Self::start_in(Store::start_own().await?).await)
-    }
-
-    /// Creates a dashboard in a new, empty store of a local service. None where [`Store::start_local`] skips.
-    pub async fn start_local() -> Option<Self> {
-        Some(Self::start_in(Store::start_local().await?).await)
+    /// Creates a dashboard in a new, empty store of a local service.
+    pub async fn start_local() -> Self {
+        Self::start_in(Store::start_local().await).await
     }
 
     pub async fn start_in(store: Store) -> Self {

@@ -51,19 +51,19 @@ impl Deref for Events {
 }
 
 impl Events {
-    /// Starts a service. None where [`Service::start_own`] skips.
-    pub async fn start() -> Option<Self> {
-        Some(Self::start_in(Service::start_own().await?).await)
+    /// Starts a service.
+    pub async fn start() -> Self {
+        Self::start_in(Service::start().await).await
     }
 
-    /// Starts a new local service. None where [`Service::start_local`] skips.
-    pub async fn start_local() -> Option<Self> {
-        Self::start_with(&[]).await
+    /// Starts a new local service.
+    pub async fn start_local() -> Self {
+        Self::start_local_with(&[]).await
     }
 
     /// Starts a new local service with these variables in its environment.
-    pub async fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
-        Some(Self::start_in(Service::start_local_with(variables).await?).await)
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Self {
+        Self::start_in(Service::start_local_with(variables).await).await
     }
 
     async fn start_in(service: Service) -> Self {

@@ -14,15 +14,15 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Starts a service. None where [`Events::start_with`] skips.
-    pub async fn start() -> Option<Self> {
+    /// Starts a service.
+    pub async fn start_local() -> Self {
         let model = ModelServer::start().await;
-        let events = Events::start_with(&model.variables()).await?;
-        Some(Self {
+        let events = Events::start_local_with(&model.variables()).await;
+        Self {
             channel: events.plain_channel().await,
             events,
             model,
-        })
+        }
     }
 
     /// Subscribes a webhook with a condition to an action, which is also the webhook's path.

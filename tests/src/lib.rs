@@ -14,12 +14,13 @@
 //! # }
 //! ```
 //!
-//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests use
-//! that service, with one token per [`Persona`] from the environment. Tests that need their own project start
-//! with [`Service::start_own`] and then need `KEYS_DIR`: the service accepts tokens of these keys, knows the
-//! sample workflow types and sends webhooks to this machine, as the emulator of `make test-lambda` does.
-//! Tests that need the process itself start with [`Service::start_local`]. A test that lacks a requirement
-//! prints that it is skipped.
+//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests use that
+//! service: it accepts tokens of the keys in `KEYS_DIR`, knows the sample workflow types and sends webhooks to this
+//! machine, as the emulator of `make test-lambda` does.
+//!
+//! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so that
+//! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]), `_in_chromium`,
+//! `_behind_nginx`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -30,9 +31,8 @@
 //! | `TOOLS_PYTHON` | a Python with third-party libraries that verify signatures |
 //! | `PEERS_PYTHON`, `PEERS_NODE` | third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
-//! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
-//! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |
-//! | `MILLRACE_RECORDS_TABLE`, … | with `KEYS_DIR`: the deployed stage, in the variables of `ops --deployed` |
+//! | `KEYS_DIR` | with `BASE_URL`: the folder in which `ops --data-dir` finds the keys of its tokens |
+//! | `MILLRACE_RECORDS_TABLE`, … | with `BASE_URL`: the deployed stage, in the variables of `ops --deployed` |
 //! | `INGEST_URL` | with `BASE_URL`: the base of `/webhooks/events/…`; default: `/ingest` beside the API root |
 //! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
@@ -91,7 +91,7 @@ pub use redaction::redacted;
 pub use reqwest::Method;
 pub use runs::{Run, Runs};
 pub use scope::{Persona, Scope};
-pub use service::{Service, is_elsewhere};
+pub use service::Service;
 pub use sse::Listener;
 pub use stores::Store;
 pub use trail::Trail;

@@ -1,4 +1,4 @@
-//! Runs nginx in front of a service, if the environment names one.
+//! Runs nginx in front of a service.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -8,9 +8,6 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::environment::variable;
-
-/// Message of a test that skips because no nginx is configured.
-pub const SKIPPED: &str = "skipped: set NGINX to the program of an nginx";
 
 /// Starts with other ports, because another program may take a free port first.
 const STARTS: usize = 5;
@@ -22,16 +19,16 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts the program that `NGINX` names before the service at `upstream`, a host and port. None without
-    /// the variable.
+    /// Starts the program that `NGINX` names before the service at `upstream`, a host and port.
     ///
     /// # Panics
     ///
-    /// Panics when the program does not start.
-    pub fn before(upstream: &str, folder: &Path) -> Option<Self> {
-        let program = variable("NGINX")?;
+    /// Panics without the variable, and when the program does not start.
+    pub fn before(upstream: &str, folder: &Path) -> Self {
+        let program = variable("NGINX")
+            .expect("NGINX is not set: name an nginx, or leave such tests out by `-- --skip _behind_nginx`");
         let started = (0..STARTS).find_map(|_| Self::start(&program, upstream, folder));
-        Some(started.expect("nginx starts"))
+        started.expect("nginx starts")
     }
 
     /// Returns host and port.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::environment;
 use crate::operator::Operator;
 use crate::runs::WITHIN;
 use crate::unique;
@@ -15,36 +14,23 @@ const CHECK_PAUSE: Duration = Duration::from_secs(1);
 /// Caller with certain permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persona {
-    /// Builds in the project and administers it. `TOKEN`.
+    /// Builds in the project and administers it.
     Developer,
-    /// May only read in the project. `TOKEN_READER`.
+    /// May only read in the project.
     Reader,
-    /// Belongs to the project and has no permission. `TOKEN_NOBODY`.
+    /// Belongs to the project and has no permission.
     Nobody,
-    /// A developer of another project of the account. `TOKEN_OTHER_PROJECT`.
+    /// A developer of another project of the account.
     OtherProject,
-    /// A developer of another account, whose project has the same name. `TOKEN_OTHER_ACCOUNT`.
+    /// A developer of another account, whose project has the same name.
     OtherAccount,
-    /// Administers the account, with a token of the project. `TOKEN_ACCOUNT_ADMIN`.
+    /// Administers the account, with a token of the project.
     AccountAdmin,
-    /// Administers the account, with a token that names no project. `TOKEN_WHOLE_ACCOUNT`.
+    /// Administers the account, with a token that names no project.
     WholeAccount,
 }
 
 impl Persona {
-    /// Returns the variable with this persona's token where `BASE_URL` names the service.
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Developer => "TOKEN",
-            Self::Reader => "TOKEN_READER",
-            Self::Nobody => "TOKEN_NOBODY",
-            Self::OtherProject => "TOKEN_OTHER_PROJECT",
-            Self::OtherAccount => "TOKEN_OTHER_ACCOUNT",
-            Self::AccountAdmin => "TOKEN_ACCOUNT_ADMIN",
-            Self::WholeAccount => "TOKEN_WHOLE_ACCOUNT",
-        }
-    }
-
     fn roles(self) -> &'static str {
         match self {
             Self::Developer | Self::OtherProject | Self::OtherAccount => "developer,project_admin",
@@ -69,28 +55,18 @@ impl Persona {
 /// Account and project, and tokens for them.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// Unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub account: String,
-    /// Unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub project: String,
-    operator: Option<Operator>,
+    operator: Operator,
 }
 
 impl Scope {
-    /// Returns a new account and project of the operator's service, or those of the tokens in the
-    /// environment.
-    pub fn new(operator: Option<Operator>) -> Self {
-        match operator {
-            Some(_) => Self {
-                account: unique("account"),
-                project: unique("project"),
-                operator,
-            },
-            None => Self {
-                account: String::new(),
-                project: String::new(),
-                operator,
-            },
+    /// Returns a new account and project of the operator's service.
+    pub fn new(operator: Operator) -> Self {
+        Self {
+            account: unique("account"),
+            project: unique("project"),
+            operator,
         }
     }
 
@@ -101,12 +77,6 @@ impl Scope {
 
     #[track_caller]
     pub fn token(&self, persona: Persona) -> String {
-        if self.operator.is_none() {
-            let variable = persona.variable();
-            return environment::variable(variable).unwrap_or_else(|| {
-                panic!("BASE_URL is set, so set {variable} to the token of the {persona:?}")
-            });
-        }
         let (account, project) = match persona {
             Persona::OtherProject => (self.account.clone(), self.other_project()),
             Persona::OtherAccount => (format!("{}-other", self.account), self.project.clone()),
@@ -117,7 +87,7 @@ impl Scope {
         if persona == Persona::WholeAccount {
             arguments.push("--whole-account");
         }
-        self.operator().token(&arguments)
+        self.operator.token(&arguments)
     }
 
     /// Returns a token of the project with other arguments of `ops token`.
@@ -125,7 +95,7 @@ impl Scope {
     pub fn token_with(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--account", &self.account, "--project", &self.project];
         all.extend(arguments);
-        self.operator().token(&all)
+        self.operator.token(&all)
     }
 
     /// Runs the operator command in this account and project.
@@ -138,7 +108,7 @@ impl Scope {
     pub fn ops_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> crate::Finished {
         let mut all = arguments.to_vec();
         all.extend(["--account", &self.account, "--project", &self.project]);
-        self.operator().run_with(&all, variables)
+        self.operator.run_with(&all, variables)
     }
 
     /// Asserts that the stored data satisfies every invariant, and retries while writes are in progress.
@@ -159,13 +129,6 @@ impl Scope {
     pub fn ops_json(&self, arguments: &[&str]) -> Value {
         let mut all = arguments.to_vec();
         all.extend(["--account", &self.account, "--project", &self.project]);
-        self.operator().json(&all)
-    }
-
-    #[track_caller]
-    fn operator(&self) -> &Operator {
-        self.operator
-            .as_ref()
-            .expect("a test that needs the operator command starts with Service::start_own")
+        self.operator.json(&all)
     }
 }

@@ -18,6 +18,9 @@ use crate::scope::Scope;
 /// Folder of the test in which runners that make faults count them.
 const COUNTS: &str = "faults";
 
+/// End of the name of a test that needs the local runner.
+const LOCALLY: &str = "_locally";
+
 /// Running service, and the [`Client`] for it.
 pub struct Service {
     client: Client,
@@ -35,56 +38,49 @@ struct Local {
 impl Service {
     /// Returns the service of `BASE_URL`, or else starts a local one.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Returns such a service; a local one gets these variables in its environment.
+    pub async fn start_with(variables: &[(&str, &str)]) -> Self {
         match environment::variable("BASE_URL") {
             Some(url) => Self {
                 client: Client::new(&url),
                 folder: tempfile::tempdir().expect("a temporary folder"),
                 local: None,
             },
-            None => Self::start_over(Vec::new()),
+            None => Self::start_over(variables),
         }
     }
 
-    /// Returns a service in which the test has an account and a project of its own: a new local one, or that
-    /// of `BASE_URL` where `KEYS_DIR` names the keys of its tokens. Without these keys, prints that the test
-    /// is skipped and returns None.
-    pub async fn start_own() -> Option<Self> {
-        if environment::variable("KEYS_DIR").is_none() && is_elsewhere() {
-            return None;
-        }
-        Some(Self::start().await)
+    /// Starts a local service, for a test that needs its process or its data directory.
+    pub async fn start_local() -> Self {
+        Self::start_local_with(&[]).await
     }
 
-    /// Returns such a service; a new local one gets these variables in its environment.
-    pub async fn start_own_with(variables: &[(&str, &str)]) -> Option<Self> {
-        match environment::variable("BASE_URL") {
-            Some(_) => Self::start_own().await,
-            None => Self::start_local_with(variables).await,
-        }
+    /// Starts a local service with variables in its environment.
+    ///
+    /// # Panics
+    ///
+    /// Panics in a test without [`LOCALLY`] in its name, and where `BASE_URL` is set.
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Self {
+        let thread = std::thread::current();
+        // Each test has a thread of its name, which begins with its module.
+        let test = thread.name().filter(|name| name.contains("::"));
+        assert!(
+            test.is_none_or(|name| name.ends_with(LOCALLY)),
+            "{test:?} starts the local runner: let its name end with {LOCALLY}, by which `make test-lambda` leaves it out"
+        );
+        assert!(
+            environment::variable("BASE_URL").is_none(),
+            "BASE_URL names a service elsewhere, and this test needs the local runner: leave it out by `-- --skip {LOCALLY}`"
+        );
+        Self::start_over(variables)
     }
 
-    /// Starts a new local service. Where `BASE_URL` names another one, prints that the test is skipped and
-    /// returns None.
-    pub async fn start_local() -> Option<Self> {
-        if is_elsewhere() {
-            return None;
-        }
-        Some(Self::start().await)
-    }
-
-    /// Starts a new local service with variables in its environment.
-    pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
-        if is_elsewhere() {
-            return None;
-        }
-        let variables = variables.iter();
-        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Some(Self::start_over(variables.collect()))
-    }
-
-    fn start_over(variables: Vec<(String, String)>) -> Self {
+    fn start_over(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let variables = faults::with_those_of_all(variables);
+        let variables = faults::with_those_of_all(owned(variables));
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
         let process = Process::start(&data, &log, &with_counts(folder.path(), &variables));
         let mut service = Self {
@@ -118,10 +114,9 @@ impl Service {
         faults::counted(&self.folder.path().join(COUNTS))
     }
 
-    /// Returns an account and a project that no other test uses. For a service elsewhere without `KEYS_DIR`,
-    /// these are those of its tokens.
+    /// Returns an account and a project that no other test uses.
     pub fn scope(&self) -> Scope {
-        Scope::new(self.known_operator())
+        Scope::new(self.operator())
     }
 
     /// Returns the base of `/webhooks/events/…` in the URL of an ingest channel.
@@ -157,14 +152,9 @@ impl Service {
     }
 
     pub fn operator(&self) -> Operator {
-        self.known_operator()
-            .expect("a test that needs the operator command starts with Service::start_own")
-    }
-
-    fn known_operator(&self) -> Option<Operator> {
         match &self.local {
-            Some(local) => Some(Operator::new(&local.data_dir)),
-            None => environment::variable("KEYS_DIR").map(|folder| Operator::deployed(Path::new(&folder))),
+            Some(local) => Operator::new(&local.data_dir),
+            None => Operator::deployed(&keys_dir()),
         }
     }
 
@@ -173,15 +163,10 @@ impl Service {
         self.local().data_dir.clone()
     }
 
-    /// Returns the folder of the keys that sign tokens; after [`Service::start_own`].
+    /// Returns the folder of the keys that sign tokens.
     pub fn keys(&self) -> PathBuf {
-        let folder = match &self.local {
-            Some(local) => local.data_dir.clone(),
-            None => environment::variable("KEYS_DIR")
-                .map(PathBuf::from)
-                .unwrap_or_default(),
-        };
-        folder.join("keys")
+        let folder = self.local.as_ref().map(|local| local.data_dir.clone());
+        folder.unwrap_or_else(keys_dir).join("keys")
     }
 
     /// Returns the service's log; empty for a service elsewhere.
@@ -226,9 +211,7 @@ impl Service {
 
     /// Kills the runner and starts another one with other variables, which stay in use.
     pub fn restart_with(&mut self, variables: &[(&str, &str)]) {
-        let variables = variables.iter();
-        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        self.local_mut().variables = faults::with_those_of_all(variables.collect());
+        self.local_mut().variables = faults::with_those_of_all(owned(variables));
         self.restart();
     }
 
@@ -275,12 +258,18 @@ impl Deref for Service {
     }
 }
 
-/// True if `BASE_URL` names a service elsewhere; then prints that the test is skipped.
-#[expect(clippy::print_stdout, reason = "the test runner shows why a test did nothing")]
-pub fn is_elsewhere() -> bool {
-    let elsewhere = environment::variable("BASE_URL").is_some();
-    if elsewhere {
-        println!("skipped: it needs the programs themselves, and BASE_URL names a service elsewhere");
-    }
-    elsewhere
+/// Returns the folder in which `ops --data-dir` finds the keys of the service of `BASE_URL`.
+fn keys_dir() -> PathBuf {
+    let folder = environment::variable("KEYS_DIR");
+    folder
+        .expect(
+            "BASE_URL is set, so set KEYS_DIR to the folder of the keys whose tokens that service accepts",
+        )
+        .into()
+}
+
+fn owned(variables: &[(&str, &str)]) -> Vec<(String, String)> {
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    variables.collect()
 }

@@ -1,12 +1,9 @@
 //! Reads server-sent events as a client does.
 
-use std::time::Duration;
-
 use reqwest::Response;
 use serde_json::Value;
 
-/// Longest wait for the next event.
-const WITHIN: Duration = Duration::from_secs(30);
+use crate::runs::WITHIN;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {

@@ -35,7 +35,7 @@ pub const INTERNAL_WORDS: [&str; 19] = [
 ];
 
 /// Longest wait for the end of an import.
-const IMPORTED_WITHIN: Duration = Duration::from_secs(120);
+const IMPORTED_WITHIN: Duration = Duration::from_secs(600);
 
 /// Service, a scope of its own, and an empty data store in it.
 pub struct Store {
@@ -51,19 +51,14 @@ impl Store {
         Self::start_in(Service::start().await).await
     }
 
-    /// Creates an empty store in a project of the test's own. None where [`Service::start_own`] skips.
-    pub async fn start_own() -> Option<Self> {
-        Some(Self::start_in(Service::start_own().await?).await)
-    }
-
-    /// Creates an empty store in a new local service. None where [`Service::start_local`] skips.
-    pub async fn start_local() -> Option<Self> {
-        Some(Self::start_in(Service::start_local().await?).await)
+    /// Creates an empty store in a new local service.
+    pub async fn start_local() -> Self {
+        Self::start_in(Service::start_local().await).await
     }
 
     /// Creates an empty store in a new local service with these variables in its environment.
-    pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
-        Some(Self::start_in(Service::start_local_with(variables).await?).await)
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Self {
+        Self::start_in(Service::start_local_with(variables).await).await
     }
 
     async fn start_in(service: Service) -> Self {
@@ -141,7 +136,7 @@ impl Store {
         }
     }
 
-    /// Stores a file as an artifact; after [`Store::start_own`].
+    /// Stores a file as an artifact.
     pub fn put_artifact(&self, path: &str, bytes: &[u8]) {
         let file = self.service.folder().join(unique("artifact"));
         std::fs::write(&file, bytes).expect("the file can be written");
@@ -159,7 +154,7 @@ impl Store {
         files.flatten().filter(|file| is_copy(&file.path())).count()
     }
 
-    /// Imports a file with these bytes into a table as CSV; after [`Store::start_own`].
+    /// Imports a file with these bytes into a table as CSV.
     pub async fn append_csv(&self, table: &str, bytes: &[u8]) -> Answer {
         self.put_artifact("out/rows.csv", bytes);
         self.post("/import", &artifact(table, "out/rows.csv")).await

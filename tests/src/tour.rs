@@ -57,13 +57,12 @@ pub struct Place<'a> {
 }
 
 /// Runs the steps in one shell, which starts with `make` as a function: it runs the programs under test, as
-/// the targets of the Makefile do, without a build. Every `sleep` takes four times as long, because tests
-/// share their processors.
-pub fn outputs(steps: &[Step], place: &Place<'_>) -> Vec<String> {
+/// the targets of the Makefile do, without a build. Every `sleep` takes `patience` times as long.
+pub fn outputs(steps: &[Step], place: &Place<'_>, patience: u32) -> Vec<String> {
     let mut script = format!(
         r#"exec 2>&1
 export NO_PROXY='*'
-sleep() {{ command sleep $(($1 * 4)); }}
+sleep() {{ command sleep $(($1 * {patience})); }}
 make() {{
   shift # -s
   local target=$1 SECRET= ARGS=

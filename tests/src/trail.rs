@@ -15,16 +15,16 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Starts a service. None where [`Service::start_own`] skips.
-    pub async fn start() -> Option<Self> {
-        let service = Service::start_own().await?;
+    /// Starts a service.
+    pub async fn start() -> Self {
+        let service = Service::start().await;
         let scope = service.scope();
         let developer = scope.token(Persona::Developer);
-        Some(Self {
+        Self {
             service,
             scope,
             developer,
-        })
+        }
     }
 
     /// Returns the page that a query finds, as the developer sees it.

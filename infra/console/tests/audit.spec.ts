@@ -33,7 +33,7 @@ test('a change is in the trail and leads to its resource, and usage counts an ev
   await processDocuments(ops, api, unique(), [3]);
   await open(page, `#/audit?resourceId=${id}`);
   const row = page.getByRole('row').filter({ hasText: id });
-  await expect(row).toContainText('create', { timeout: 10_000 });
+  await expect(row).toContainText('create');
   await expect(row).toContainText('201 done');
   await row.getByRole('button', { name: /^Record/ }).click();
   await expect(page.getByRole('dialog')).toContainText('"audit"');
@@ -42,7 +42,7 @@ test('a change is in the trail and leads to its resource, and usage counts an ev
   expect(page.url()).toContain(`#/prompts/${id}`);
 
   await open(page, '#/audit/usage?range=7');
-  await expect(page.getByText(/\d+ events in all\./)).toBeVisible({ timeout: 15_000 });
+  await expect(page.getByText(/\d+ events in all\./)).toBeVisible();
   await numbers(page, 'Most frequent actions').click();
   await expect(page.getByRole('table', { name: 'Numbers of: Events by action' })).toContainText('document_processed');
 });
@@ -103,7 +103,7 @@ test('a refusal is in the trail, and a refused filter is said in words of the AP
   const { id } = await api('POST', '/prompts', { name: unique(), role: 'user', content_type: 'handlebars', content: 'x' });
   await api('PUT', `/prompts/${id}`, { content: '{{name}' }).catch(() => {});
   await open(page, `#/audit?resourceId=${id}`);
-  await expect(page.getByText('400 refused')).toBeVisible({ timeout: 10_000 });
+  await expect(page.getByText('400 refused')).toBeVisible();
   await open(page, '#/audit?actions=burn');
   await expect(page.getByRole('alert')).toContainText('burn');
 });
@@ -124,7 +124,7 @@ test('hostile records are shown as text', async ({ page }) => {
 test('a run of a record is found', async ({ page, ops }) => {
   ops('run', 'start', 'ProcessDocument', `document_id=${unique()}`, 'details:={"pipeline":"p"}');
   await open(page, '#/audit?resourceTypes=workflow&actions=create');
-  await page.getByRole('button', { name: /^Open the run/ }).first().click({ timeout: 10_000 });
+  await page.getByRole('button', { name: /^Open the run/ }).first().click();
   await expect.poll(() => page.url()).toMatch(/#\/runs\/[^/]+\/[^/]+$/);
 });
 
@@ -177,7 +177,7 @@ test('a question of the own is answered with chart, table and request', async ({
   await own.getByLabel('Detail 1: values, separated by commas').fill(`${pipeline}, other`);
   await own.getByLabel('Detail 1: values, separated by commas').blur();
   const table = own.getByRole('table', { name: 'Numbers of your own question' });
-  await expect(table.getByRole('row')).toHaveCount(2, { timeout: 15_000 });
+  await expect(table.getByRole('row')).toHaveCount(2);
   await expect(table.getByRole('row').last()).toContainText(pipeline);
   await expect(table.getByRole('row').last()).toContainText('8');
   await own.getByRole('button', { name: 'Add a dimension' }).click();

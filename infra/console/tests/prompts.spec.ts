@@ -239,7 +239,7 @@ test.describe('another author', () => {
     await api('PUT', `/prompts/${id}`, { content: 'Theirs {{name}}' });
     const conflict = page.getByRole('region', { name: 'Another version' });
     // The view notices it by itself.
-    await conflict.getByRole('button', { name: /Reload/ }).click({ timeout: 10_000 });
+    await conflict.getByRole('button', { name: /Reload/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Give it up' }).click();
     await expect(content(page)).toContainText('Theirs {{name}}');
     await expect(conflict).toBeHidden();
@@ -252,13 +252,13 @@ test.describe('another author', () => {
     await open(page, `#/prompts/${id}`);
     await expect(content(page)).toContainText('Hello');
     await api('PUT', `/prompts/${id}`, { content: 'Newer {{name}}' });
-    await expect(content(page)).toContainText('Newer {{name}}', { timeout: 10_000 });
+    await expect(content(page)).toContainText('Newer {{name}}');
     await page.getByRole('button', { name: 'Publish' }).click();
     const command = page.getByRole('dialog').locator('code');
     await expect(command).toHaveText(`millrace ops prompt publish ${id}`);
     await page.getByRole('button', { name: 'Close' }).click();
     ops('prompt', 'publish', id);
-    await expect(page.getByText('published', { exact: true })).toBeVisible({ timeout: 10_000 });
+    await expect(page.getByText('published', { exact: true })).toBeVisible();
   });
 });
 
@@ -332,7 +332,7 @@ test('versions and forks are compared side by side, word by word', async ({ page
   const { id }: Template = await api('POST', '/prompts', { ...template(unique()), content: `${long}\nThe old <b>end</b>` });
   await open(page, `#/prompts/${id}?tab=versions`);
   await api('PUT', `/prompts/${id}`, { content: `${long}\nThe new <b>end</b>`, name: 'Renamed' });
-  await expect(page.getByRole('cell', { name: '2 current' })).toBeVisible({ timeout: 10_000 });
+  await expect(page.getByRole('cell', { name: '2 current' })).toBeVisible();
   await page.getByRole('button', { name: 'Compare version 1' }).click();
   const difference = page.getByRole('region', { name: 'Difference of the content' });
   await expect(difference.locator('del')).toHaveText('old');
@@ -414,7 +414,7 @@ test('interactions that use a template are listed, also before it is deleted', a
     route.fulfill({ json: { prompt: id, interactions: [{ id: 'mail', name: 'Order <i>mail</i>', versions: [{ versions: 3 }, { versions: 4 }] }] } }),
   );
   const row = page.getByRole('row').filter({ hasText: 'Order <i>mail</i>' });
-  await expect(row).toContainText('3, 4', { timeout: 10_000 });
+  await expect(row).toContainText('3, 4');
   await page.getByRole('button', { name: 'Delete' }).click();
   await expect(page.getByRole('dialog')).toContainText('An interaction uses it: Order <i>mail</i>.');
 });
@@ -428,7 +428,7 @@ test('a template at the limit of its size does not freeze the page', async ({ pa
   await expect(rendered(page)).toContainText('<script>alert(1)</script> Ada');
   await api('PUT', `/prompts/${id}`, { content: [...text].reverse().join('').replaceAll('{', '(').replaceAll('}', ')') });
   await open(page, `#/prompts/${id}?tab=versions&left=1&right=2`);
-  await expect(page.getByRole('region', { name: 'Difference of the content' })).toBeVisible({ timeout: 15_000 });
+  await expect(page.getByRole('region', { name: 'Difference of the content' })).toBeVisible();
 });
 
 test('a reader is offered nothing that changes a template', async ({ page, api }) => {

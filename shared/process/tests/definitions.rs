@@ -21,36 +21,6 @@ fn constant(template: &Template) -> serde_json::Value {
     template.constant().expect("a constant").to_value()
 }
 
-/// Returns the texts in `"""` of a feature that follow 'with definition'.
-fn definitions_of(feature: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = feature;
-    while let Some((_, after)) = rest.split_once("with definition:") {
-        let (_, body) = after.split_once("\"\"\"yaml\n").expect("a text");
-        let (text, after) = body.split_once("\"\"\"").expect("its end");
-        found.push(text.to_owned());
-        rest = after;
-    }
-    found
-}
-
-#[test]
-fn the_definitions_of_the_conformance_kit_pass() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/ctk");
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "feature") {
-            for text in definitions_of(&std::fs::read_to_string(&path).unwrap()) {
-                let definition = passes(&text);
-                assert!(!definition.tasks.is_empty(), "{path:?}");
-                count += 1;
-            }
-        }
-    }
-    assert_eq!(count, 11);
-}
-
 #[test]
 fn the_parts_of_a_document() {
     let definition = passes(&document(

@@ -61,22 +61,11 @@ fn error_objects() {
             "instance": "/do/0/a",
         })
     );
-    // As the conformance kit expects of a task 'raise'.
-    let raised = Data::from(json!({
-        "status": 400,
-        "type": "https://serverlessworkflow.io/errors/types/compliance",
-        "title": "Compliance Error",
-    }));
-    let raised = ProcessError::raised(&raised, "/do/0/raiseError").unwrap();
-    assert_eq!(
-        raised.to_data().to_value(),
-        json!({
-            "status": 400,
-            "type": "https://serverlessworkflow.io/errors/types/compliance",
-            "title": "Compliance Error",
-            "instance": "/do/0/raiseError",
-        })
-    );
+    let raised = json!({ "status": 422, "type": "https://parcels.example/too-heavy", "title": "Too heavy" });
+    let error = ProcessError::raised(&Data::from(raised.clone()), "/do/0/refuse").unwrap();
+    let mut expected = raised;
+    expected["instance"] = json!("/do/0/refuse");
+    assert_eq!(error.to_data().to_value(), expected);
     for (error, part) in [
         (json!({ "status": 400 }), "no 'type'"),
         (json!({ "type": "t", "status": "400" }), "'status'"),

@@ -1,7 +1,7 @@
 //! Compares rendering and checking with the references: handlebars.js, and JavaScript itself.
 //!
-//! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; where
-//! `PEERS_NODE` is set, as by `tests/run`, the references run again. `docs/prompts.md` lists the
+//! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; one test
+//! runs the references again, which `tests/run` installs. `docs/prompts.md` lists the
 //! cases that differ, with reasons.
 #![cfg(test)]
 
@@ -127,13 +127,7 @@ fn the_cases_say_what_the_references_do() {
         clippy::disallowed_methods,
         reason = "the harness says by it where the references are"
     )]
-    let modules = std::env::var("PEERS_NODE")
-        .ok()
-        .filter(|modules| !modules.is_empty());
-    let Some(modules) = modules else {
-        eprintln!("skipped: PEERS_NODE is not set: start the tests by `tests/run`");
-        return;
-    };
+    let modules = std::env::var("PEERS_NODE").expect("PEERS_NODE is not set: start the tests by `tests/run`");
     let scripts = Path::new("../../tests/peers/templates");
     for (language, arguments) in [
         (

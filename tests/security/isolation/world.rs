@@ -16,7 +16,7 @@ use super::household::Household;
 use super::rows::{Filled, Row, fill};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Place in a bucket that imports may read; no row reads from it.
 const PLACES: (&str, &str) = ("MILLRACE_IMPORT_BUCKETS", "s3://uploads/{account}/{project}/");
 /// Requests of the owner that show that nothing changed.
@@ -49,9 +49,9 @@ pub struct Asked {
 }
 
 impl World {
-    /// Starts a service. None where [`Service::start_own`] skips.
-    pub async fn start() -> Option<Self> {
-        let service = Service::start_own_with(&[PLACES]).await?;
+    /// Starts a service. None where [`Service::start`] skips.
+    pub async fn start() -> Self {
+        let service = Service::start_with(&[PLACES]).await;
         let receiver = Receiver::start().await;
         let scope = service.scope();
         let (mut next, mut other) = (scope.clone(), scope.clone());
@@ -84,13 +84,13 @@ impl World {
         let [victim, next, other] = households.as_slice() else {
             panic!("there are three households");
         };
-        Some(Self {
+        Self {
             callers: callers::all(&scope, victim, next, other),
             secrets: victim.secrets(),
             victim: Arc::clone(victim),
             service,
             _receiver: receiver,
-        })
+        }
     }
 
     #[track_caller]

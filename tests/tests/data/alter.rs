@@ -452,7 +452,7 @@ async fn changes_at_once_land_together_or_are_told_why_not() {
 }
 
 #[tokio::test]
-async fn rows_and_columns_that_come_at_once_fit_together() {
+async fn rows_imported_during_a_column_change_fit_the_schema() {
     let store = store().await;
     let imports = (10..16).map(|n| {
         let store = &store;

@@ -111,7 +111,7 @@ async fn widening_is_exact_and_takes_new_rows() {
 }
 
 #[tokio::test]
-async fn what_the_new_type_holds_exactly_converts() {
+async fn type_change_converts_values_that_the_new_type_holds_exactly() {
     let store = Store::start().await;
     for (from, to, values, shown) in [
         (
@@ -239,7 +239,7 @@ async fn what_the_new_type_holds_exactly_converts() {
 }
 
 #[tokio::test]
-async fn what_does_not_convert_changes_nothing_and_is_named() {
+async fn type_change_with_an_unconvertible_value_is_refused_and_names_it() {
     let store = Store::start().await;
     for (from, to, values, row, value) in [
         (

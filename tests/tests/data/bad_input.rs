@@ -11,14 +11,14 @@ use tests::stores::{artifact, columns, elsewhere};
 use tests::{Answer, FileServer, Method, Store};
 
 /// Creates a store with a table of one row, and rows of many types.
-async fn started() -> Option<Store> {
-    let store = Store::start_own().await?;
+async fn started() -> Store {
+    let store = Store::start().await;
     store.table("t", &["id BIGINT", "name STRING", "j JSON"]).await;
     store
         .append("t", &json!([{ "id": 7, "name": "kept", "j": [1] }]))
         .await
         .expect_status(200);
-    Some(store)
+    store
 }
 
 /// Asserts that an answer is a refusal with a short sentence.
@@ -78,15 +78,13 @@ fn bomb(start: &[u8], filling: &[u8], times: usize) -> Vec<u8> {
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     };
-    let filling = filling.repeat(64 * 1_024 * 1_024 / filling.len());
+    let filling = filling.repeat(8 * 1_024 * 1_024 / filling.len());
     [member(start), member(&filling).repeat(times)].concat()
 }
 
 #[tokio::test]
 async fn a_file_without_an_end_is_cut_at_the_limit() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     let csv = "1,a,1\n".repeat(11_000);
     let csv = format!("id,name,j\n{csv}");
     let server = FileServer::start([
@@ -113,10 +111,8 @@ async fn a_file_without_an_end_is_cut_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_small_file_that_holds_ten_gigabytes_is_refused() {
-    let Some(store) = started().await else {
-        return;
-    };
+async fn small_file_that_holds_a_gigabyte_is_refused() {
+    let store = started().await;
     for (name, start, filling, part) in [
         (
             "rows.csv",
@@ -129,8 +125,8 @@ async fn a_small_file_that_holds_ten_gigabytes_is_refused() {
         ("name.json", b"[{\"name\":\"", b"x", "longer than 16 MB"),
         ("rows.parquet", b"PAR1", b"\0", "not Parquet"),
     ] {
-        let bomb = bomb(start, filling, 160);
-        assert!(bomb.len() < 50_000_000, "{name}: {}", bomb.len());
+        let bomb = bomb(start, filling, 128);
+        assert!(bomb.len() < 5_000_000, "{name}: {}", bomb.len());
         let server = FileServer::start([(format!("/{name}"), file(&bomb))]).await;
         let url = format!("{}/{name}", server.origin);
         let reason = refusal(&store, &elsewhere("t", "url", &url)).await;
@@ -143,9 +139,7 @@ async fn a_small_file_that_holds_ten_gigabytes_is_refused() {
 
 #[tokio::test]
 async fn json_a_thousand_levels_deep_is_refused_wherever_it_stands() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     let shapes = [("[", "]"), (r#"{"a":"#, "}")];
     for (depth, (open, close)) in [1_000, 100_000]
         .into_iter()
@@ -221,9 +215,7 @@ async fn json_a_thousand_levels_deep_is_refused_wherever_it_stands() {
 
 #[tokio::test]
 async fn five_thousand_columns_are_refused_wherever_they_stand() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     let names: Vec<_> = (0..5_000).map(|n| format!("c{n}")).collect();
     let definitions: Vec<_> = names.iter().map(|name| format!("{name} INTEGER")).collect();
     let definitions: Vec<_> = definitions.iter().map(String::as_str).collect();

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tests::runs::WITHIN;
 use tests::stores::{columns, inline};
 use tests::{Client, Service, Store, unique};
-
-/// Longest wait for a change to reach the moment of the kill.
-const WITHIN: Duration = Duration::from_secs(60);
 
 /// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
@@ -66,10 +64,8 @@ async fn counts(store: &Store) -> Value {
 
 /// Each stage of an import shows by its file: its input, its segment, the stored segment, the manifest.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_is_killed_is_there_whole_or_not_at_all() {
-    let Some(mut store) = Store::start_local().await else {
-        return;
-    };
+async fn an_import_that_is_killed_is_there_whole_or_not_at_all_locally() {
+    let mut store = Store::start_local().await;
     store
         .table("large", &["id BIGINT primary_key", "text STRING"])
         .await;
@@ -115,10 +111,8 @@ async fn an_import_that_is_killed_is_there_whole_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_and_stores_whose_creation_is_killed_are_there_whole_or_not_at_all() {
-    let Some(mut store) = Store::start_local().await else {
-        return;
-    };
+async fn tables_and_stores_whose_creation_is_killed_are_there_whole_or_not_at_all_locally() {
+    let mut store = Store::start_local().await;
     let token = store.token.clone();
     for (round, part) in ["manifests", ".json", "records.sqlite", "never"]
         .into_iter()

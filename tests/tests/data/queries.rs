@@ -121,7 +121,7 @@ async fn sql_of_many_kinds_is_answered() {
 }
 
 #[tokio::test]
-async fn values_have_one_json_form() {
+async fn value_of_each_type_has_one_json_form() {
     let store = Store::start().await;
     let mut wrong = Vec::new();
     for (sql, expected) in [
@@ -191,7 +191,7 @@ async fn values_have_one_json_form() {
 
 /// Lambda carries a body as a JSON string, in which each quote costs one byte more.
 #[tokio::test]
-async fn what_an_answer_takes_is_counted_as_it_is_sent() {
+async fn answer_with_escapes_counts_twice_towards_the_size_limit() {
     let store = Store::start().await;
     // 3.6 MB of JSON, 7.2 MB as a string.
     let quotes = json!({ "sql": "SELECT repeat('\"', 900) FROM range(2000)", "limit": 2_000 });
@@ -214,7 +214,7 @@ async fn what_an_answer_takes_is_counted_as_it_is_sent() {
 }
 
 #[tokio::test]
-async fn the_limit_is_exact() {
+async fn query_returns_exactly_as_many_rows_as_its_limit() {
     let store = Store::start().await;
     let ask = |sql: &str, limit: Value| {
         let mut body = json!({ "sql": sql });

@@ -92,7 +92,7 @@ async fn rows_come_as_an_arrow_stream() {
 }
 
 #[tokio::test]
-async fn what_no_form_is_asked_for_is_json() {
+async fn query_without_an_accepted_form_is_answered_as_json() {
     let store = started().await;
     let body = json!({ "sql": "SELECT 1" });
     for wanted in [
@@ -112,7 +112,7 @@ async fn what_no_form_is_asked_for_is_json() {
 }
 
 #[tokio::test]
-async fn an_answer_that_the_caller_has_is_not_made_again() {
+async fn query_with_the_current_etag_is_304_and_does_not_run() {
     let store = started().await;
     let body = json!({ "sql": "SELECT count(*) FROM people WHERE id > {{n}}", "params": { "n": 0 } });
     let first = store.post("/query", &body).await.expect_status(200);
@@ -177,7 +177,7 @@ async fn an_answer_that_the_caller_has_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn chance_and_the_clock_have_no_tag() {
+async fn query_of_chance_or_the_clock_has_no_etag() {
     let store = started().await;
     for sql in [
         "SELECT random()",

@@ -58,13 +58,13 @@ async fn append(store: &Store, from: u64, to: u64) {
     }
 }
 
-async fn started() -> Option<Store> {
-    Some(with_table(Store::start_own().await?).await)
+async fn started() -> Store {
+    with_table(Store::start().await).await
 }
 
 /// Starts a local service, where a collection of all stores affects no other test.
-async fn started_local() -> Option<Store> {
-    Some(with_table(Store::start_local().await?).await)
+async fn started_local() -> Store {
+    with_table(Store::start_local().await).await
 }
 
 async fn with_table(store: Store) -> Store {
@@ -76,7 +76,7 @@ async fn with_table(store: Store) -> Store {
 
 #[tokio::test]
 async fn compaction_changes_no_row_of_any_version() {
-    let Some(store) = started().await else { return };
+    let store = started().await;
     append(&store, 0, 12).await;
     let added = json!({ "add_columns": [{ "name": "paid", "type": "BOOLEAN", "default": "true" }] });
     store.alter("orders", &added).await.expect_status(200);
@@ -108,7 +108,7 @@ async fn compaction_changes_no_row_of_any_version() {
 /// The import that makes the compaction due starts it.
 #[tokio::test]
 async fn many_small_imports_are_compacted_in_the_background() {
-    let Some(store) = started().await else { return };
+    let store = started().await;
     append(&store, 0, 32).await;
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let compacted = loop {
@@ -126,7 +126,7 @@ async fn many_small_imports_are_compacted_in_the_background() {
 
 #[tokio::test]
 async fn a_store_without_small_files_is_left_alone() {
-    let Some(store) = started().await else { return };
+    let store = started().await;
     append(&store, 0, 7).await;
     let before = store.detail().await;
     assert_eq!(compact(&store), Value::Null);
@@ -136,10 +136,8 @@ async fn a_store_without_small_files_is_left_alone() {
 }
 
 #[tokio::test]
-async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does() {
-    let Some(store) = started_local().await else {
-        return;
-    };
+async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does_locally() {
+    let store = started_local().await;
     append(&store, 0, 3).await;
     let snapshot = store.post("/versions", &json!({ "name": "three" })).await;
     let snapshot = snapshot.expect_status(201).id();
@@ -188,10 +186,8 @@ async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_download_is_built_again_after_it_was_collected() {
-    let Some(store) = started_local().await else {
-        return;
-    };
+async fn a_download_is_built_again_after_it_was_collected_locally() {
+    let store = started_local().await;
     append(&store, 0, 2).await;
     let get = async || {
         let link = store.get("/download?format=parquet").await.expect_status(200);
@@ -208,9 +204,7 @@ async fn a_download_is_built_again_after_it_was_collected() {
 
 #[tokio::test]
 async fn a_collection_touches_the_stores_of_its_project_alone() {
-    let Some(store) = started().await else {
-        return;
-    };
+    let store = started().await;
     append(&store, 0, 3).await;
     let before = versions(&store).await;
     let arguments = ["store", "collect", "--keep-versions-days", "0"];

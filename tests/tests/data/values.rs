@@ -130,7 +130,7 @@ async fn a_value_that_does_not_fit_is_named_and_nothing_is_there() {
 }
 
 #[tokio::test]
-async fn what_a_type_cannot_hold_is_refused_and_not_cut_off() {
+async fn value_beyond_its_type_is_refused_and_not_cut_off() {
     let store = Store::start().await;
     store.table("kinds", &KINDS).await;
     let mut wrong = Vec::new();
@@ -210,7 +210,7 @@ async fn an_unknown_column_is_named() {
 }
 
 #[tokio::test]
-async fn what_a_row_leaves_out_is_its_default_or_null_or_an_error() {
+async fn value_left_out_of_a_row_is_its_default_null_or_an_error() {
     let store = Store::start().await;
     let table = json!({ "tables": [{ "name": "t", "columns": [
         { "name": "id", "type": "BIGINT" },

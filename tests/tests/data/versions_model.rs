@@ -327,7 +327,7 @@ async fn every_version_stays_what_it_was() {
 
 /// Concurrent clients: each answered change is in the history once, on top of the previous one.
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_at_once_stand_in_one_line() {
+async fn concurrent_changes_make_one_linear_history() {
     const CLIENTS: u64 = 4;
     const CHANGES: u64 = 8;
     let store = Store::start().await;

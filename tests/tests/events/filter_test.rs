@@ -62,7 +62,7 @@ async fn a_verdict_names_the_first_condition_that_is_not_met() {
 }
 
 #[tokio::test]
-async fn what_a_sample_leaves_out_has_a_value() {
+async fn field_left_out_of_a_sample_event_has_a_value() {
     let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Reader);
@@ -216,7 +216,7 @@ async fn a_condition_that_takes_too_many_steps_does_not_match() {
 }
 
 #[tokio::test]
-async fn it_needs_the_permission_to_read_and_leaves_nothing() {
+async fn filter_test_needs_the_permission_to_read_and_stores_nothing() {
     let service = Service::start().await;
     let scope = service.scope();
     let reader = scope.token(Persona::Reader);

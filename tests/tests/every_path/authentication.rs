@@ -89,9 +89,7 @@ async fn no_credentials_or_malformed_ones_are_401() {
 
 #[tokio::test]
 async fn an_expired_token_is_401() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let fresh = scope.token_with(&["--lifetime", "600"]);
     service.get(&fresh, "/prompts").await.expect_status(200);
@@ -119,9 +117,7 @@ async fn an_unsigned_token_is_401() {
 
 #[tokio::test]
 async fn a_token_signed_with_a_shared_secret_is_401() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let (header, claims, _) = parts(&service.scope().token(Persona::Developer));
     let jwks = std::fs::read(service.keys().join("jwks.json")).unwrap();
     let set: Value = serde_json::from_slice(&jwks).unwrap();
@@ -159,9 +155,7 @@ async fn a_token_signed_with_a_shared_secret_is_401() {
 
 #[tokio::test]
 async fn a_token_of_another_issuer_is_401() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let folder = service.folder().join("elsewhere");
     let arguments = [
@@ -209,9 +203,7 @@ async fn a_changed_token_is_401() {
 
 #[tokio::test]
 async fn an_api_key_does_not_open_prompts_or_the_audit_trail() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let created = scope
         .ops(&["--json", "key", "create", "ci", "--roles", "account_admin"])
@@ -283,7 +275,7 @@ fn of_template(service: &Service, token: &str, id: &str) -> Vec<Request> {
 }
 
 #[tokio::test]
-async fn what_belongs_to_others_looks_as_if_it_never_existed() {
+async fn resource_of_another_project_answers_as_a_missing_one() {
     let service = Service::start().await;
     let scope = service.scope();
     let developer = scope.token(Persona::Developer);

@@ -60,8 +60,8 @@ struct Tour {
 }
 
 impl Tour {
-    async fn start() -> Option<Self> {
-        let events = Events::start_local().await?;
+    async fn start() -> Self {
+        let events = Events::start_local().await;
         let arguments = [
             "run",
             "start",
@@ -72,7 +72,7 @@ impl Tour {
             r#"{"title":"Buy a horse"}"#,
         ];
         let run = events.scope.ops_json(&arguments);
-        Some(Self { events, run })
+        Self { events, run }
     }
 
     async fn walk(&self, mut command: Command) {
@@ -90,8 +90,8 @@ impl Tour {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_generated_typescript_client_walks_the_tour() {
-    let Some(tour) = Tour::start().await else { return };
+async fn the_generated_typescript_client_walks_the_tour_locally() {
+    let tour = Tour::start().await;
     let folder = tour.events.folder();
     std::fs::copy(Path::new(CLIENTS).join("tour.ts"), folder.join("tour.ts")).unwrap();
     let types = peers_node().join("@types");
@@ -132,8 +132,8 @@ async fn the_generated_typescript_client_walks_the_tour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_generated_python_client_walks_the_tour() {
-    let Some(tour) = Tour::start().await else { return };
+async fn the_generated_python_client_walks_the_tour_locally() {
+    let tour = Tour::start().await;
     let folder = tour.events.folder();
     let path = tests::variable("PATH").unwrap_or_default();
     let path = format!("{}:{path}", peers_python("").display());
@@ -224,10 +224,8 @@ fn texts(said: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_source_gets_every_message_once_and_stops_by_itself() {
-    let Some(runs) = Runs::start_local().await else {
-        return;
-    };
+async fn an_event_source_gets_every_message_once_and_stops_by_itself_locally() {
+    let runs = Runs::start_local().await;
     let run = runs.approval("Invoice").await;
     let (cut, is_cut) = oneshot::channel();
     let origin = interrupted(runs.service.address().to_owned(), is_cut).await;
@@ -258,20 +256,15 @@ async fn an_event_source_gets_every_message_once_and_stops_by_itself() {
     assert_eq!(closed.last().unwrap(), &json!({ "stopped": 204 }));
 }
 
-/// A reader authorizes on the reference page and sends its examples, in the browser that CHROMIUM names.
+/// A reader authorizes on the reference page and sends its examples.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_reference_page_sends_its_examples() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
-    let Some(chromium) = tests::variable("CHROMIUM") else {
-        return println!("{}", browser::SKIPPED);
-    };
+async fn reference_page_sends_its_examples_in_chromium_locally() {
+    let service = Service::start_local().await;
     let said = run(Command::new("node")
         .arg(Path::new(CLIENTS).join("reference.mjs"))
         .arg(peers_node())
         .args([
-            &chromium,
+            &browser::chromium(),
             service.origin(),
             &service.scope().token(Persona::Developer),
         ]));

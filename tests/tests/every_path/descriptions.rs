@@ -49,7 +49,7 @@ fn subscription() -> Value {
 }
 
 #[tokio::test]
-async fn of_prompts_and_subscriptions() {
+async fn description_of_a_prompt_or_subscription_is_kept_up_to_its_limit() {
     let store = Store::start().await;
     let described = || {
         let mut body = prompt("Long");
@@ -88,7 +88,7 @@ async fn of_prompts_and_subscriptions() {
 }
 
 #[tokio::test]
-async fn of_stores_and_dashboards() {
+async fn description_of_a_store_or_dashboard_is_kept_up_to_its_limit() {
     let store = Store::start().await;
     let described = || json!({ "name": unique("store"), "description": "" });
     check(&store, Method::POST, "/data", "/description", described).await;
@@ -112,7 +112,7 @@ async fn of_stores_and_dashboards() {
 }
 
 #[tokio::test]
-async fn of_schemas_tables_and_columns() {
+async fn description_of_a_schema_table_or_column_is_kept_up_to_its_limit() {
     let store = Store::start().await;
     store.table("kept", &["id BIGINT", "name STRING"]).await;
     let tables = || {

@@ -31,9 +31,6 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn a_taken_port_is_refused() {
-    if tests::is_elsewhere() {
-        return;
-    }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let folder = tempfile::tempdir().unwrap();
@@ -49,9 +46,6 @@ fn a_taken_port_is_refused() {
 
 #[test]
 fn a_data_directory_that_cannot_be_one_is_refused() {
-    if tests::is_elsewhere() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "text").unwrap();
@@ -63,10 +57,8 @@ fn a_data_directory_that_cannot_be_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_newer_or_damaged_format_is_refused_and_left_alone() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
+    let mut service = Service::start_local().await;
     let file = service.data_dir().join("format.json");
     let data_dir = text(&service.data_dir());
     let whole: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -92,10 +84,8 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_second_runner_on_the_same_directory_is_refused() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn a_second_runner_on_the_same_directory_is_refused_locally() {
+    let service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let said = refusal(&["--port", "0", "--data-dir", &text(&service.data_dir())], &[]);
     assert!(said.contains("Another process"), "{said}");
@@ -108,9 +98,6 @@ async fn a_second_runner_on_the_same_directory_is_refused() {
 
 #[test]
 fn bad_arguments_and_variables_are_refused_by_name() {
-    if tests::is_elsewhere() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let data_dir = text(&folder.path().join("data"));
     for (arguments, named) in [
@@ -143,10 +130,8 @@ fn bad_arguments_and_variables_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_token_that_it_prints_works() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn printed_token_opens_the_api_locally() {
+    let mut service = Service::start_local().await;
     let token = service.process().token().to_owned();
     service
         .post(&token, "/prompts", &prompt("First"))
@@ -156,10 +141,8 @@ async fn the_token_that_it_prints_works() {
 }
 
 #[tokio::test]
-async fn it_ends_when_it_is_asked_to() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn runner_ends_well_on_sigterm_locally() {
+    let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     // The open connection must not delay the end.
     let created = service
@@ -176,10 +159,8 @@ async fn it_ends_when_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_runner_takes_over_from_another_one() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn a_runner_takes_over_from_another_one_locally() {
+    let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
     let created = service.post(&token, "/prompts", &prompt("Kept")).await;
     let path = format!("/prompts/{}", created.expect_status(201).id());
@@ -193,10 +174,8 @@ async fn a_runner_takes_over_from_another_one() {
 }
 
 #[tokio::test]
-async fn the_operator_command_works_before_during_and_after() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn the_operator_command_works_before_during_and_after_locally() {
+    let mut service = Service::start_local().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let id = service.post(&token, "/prompts", &prompt("Kept")).await.id();
@@ -251,10 +230,8 @@ async fn write_on(
 }
 
 #[tokio::test]
-async fn what_was_promised_survives_kill_9() {
-    let Some(mut service) = Service::start_local().await else {
-        return;
-    };
+async fn acknowledged_writes_survive_kill_9_locally() {
+    let mut service = Service::start_local().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let shared = service.post(&token, "/prompts", &prompt("Shared")).await.id();

@@ -10,9 +10,7 @@ async fn forked(service: &Service, token: &str, id: &str, body: Value) -> tests:
 
 #[tokio::test]
 async fn a_fork_is_a_new_template_with_a_parent() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let original = service.post(&token, "/prompts", &whole_prompt("Greeting")).await;
@@ -141,9 +139,7 @@ async fn a_fork_of_a_fork_and_of_a_changed_original() {
 
 #[tokio::test]
 async fn a_fork_into_another_project_needs_an_account_admin() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let (developer, admin) = (
         scope.token(Persona::Developer),
@@ -197,9 +193,7 @@ fn load(service: &Service, scope: &Scope, interactions: &Value) {
 
 #[tokio::test]
 async fn interactions_are_those_that_the_operator_loaded() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let used = service.post(&token, "/prompts", &prompt("Used")).await.id();
@@ -260,9 +254,7 @@ async fn interactions_are_those_that_the_operator_loaded() {
 
 #[tokio::test]
 async fn publishing_holds_until_the_next_update() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let created = service.post(&token, "/prompts", &prompt("Greeting")).await;

@@ -12,8 +12,8 @@ struct Library {
 }
 
 /// Creates four templates, one after the other; the third is published.
-async fn library() -> Option<Library> {
-    let service = Service::start_own().await?;
+async fn library() -> Library {
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let mark = unique("mark");
@@ -38,7 +38,7 @@ async fn library() -> Option<Library> {
             scope.ops(&["prompt", "publish", &id]).expect_success();
         }
     }
-    Some(Library { service, token, mark })
+    Library { service, token, mark }
 }
 
 impl Library {
@@ -63,8 +63,8 @@ impl Library {
 }
 
 #[tokio::test]
-async fn filters_of_the_list() {
-    let Some(library) = library().await else { return };
+async fn list_has_only_templates_that_the_filters_select() {
+    let library = library().await;
     let all = ["Alpha", "Beta", "alphabet", "ÉTUDE"];
     for (query, expected) in [
         ("", &all[..]),
@@ -120,9 +120,7 @@ async fn bad_filters_are_refused_by_name() {
 
 #[tokio::test]
 async fn an_empty_project_lists_nothing() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Reader);
     assert_eq!(
         service.get(&token, "/prompts").await.expect_status(200).body,
@@ -137,8 +135,8 @@ async fn an_empty_project_lists_nothing() {
 }
 
 #[tokio::test]
-async fn the_shape_of_a_list_item() {
-    let Some(library) = library().await else { return };
+async fn list_item_has_the_fields_of_the_contract() {
+    let library = library().await;
     let query = format!("/prompts?name=beta%20{}", library.mark);
     let listed = library
         .service
@@ -166,7 +164,7 @@ async fn the_shape_of_a_list_item() {
 
 #[tokio::test]
 async fn facets_count_every_field() {
-    let Some(library) = library().await else { return };
+    let library = library().await;
     let project = library
         .service
         .get(&library.token, "/prompts?limit=1")
@@ -208,8 +206,8 @@ async fn facets_count_every_field() {
 }
 
 #[tokio::test]
-async fn facets_of_a_query() {
-    let Some(library) = library().await else { return };
+async fn facets_count_only_what_the_query_finds() {
+    let library = library().await;
     let roles = json!([{ "name": "roles", "field": "role" }, { "name": "by status", "field": "status" }]);
     for (query, total) in [
         (json!({}), 4),

@@ -16,9 +16,7 @@ fn body(content_type: &str, content: String) -> Value {
 
 /// Sends each content, and reports those that stopped the service or got a 5xx.
 async fn check(content_type: &str, contents: impl IntoIterator<Item = (String, String)>) {
-    let Some(mut service) = Service::start_own().await else {
-        return;
-    };
+    let mut service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let mut failures = Vec::new();
     for (name, content) in contents {
@@ -47,7 +45,7 @@ fn nested(parts: [&str; 4]) -> (String, String) {
 }
 
 #[tokio::test]
-async fn handlebars() {
+async fn nested_handlebars_is_stored_or_refused_without_a_crash() {
     let cases = [
         ["", "{{#if a}}", "", "{{/if}}"],
         ["", "{{#if a}}", "", ""],
@@ -73,7 +71,7 @@ async fn handlebars() {
 }
 
 #[tokio::test]
-async fn jst() {
+async fn nested_jst_is_stored_or_refused_without_a_crash() {
     let cases = [
         ["", "${`", "", "`}"],
         ["", "${`", "", ""],
@@ -106,10 +104,8 @@ async fn jst() {
 }
 
 #[tokio::test]
-async fn schemas_and_test_data() {
-    let Some(mut service) = Service::start_own().await else {
-        return;
-    };
+async fn nested_schema_or_test_data_is_stored_or_refused_without_a_crash() {
+    let mut service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let mut failures = Vec::new();
     // JSON itself is accepted up to a certain depth; within that, the schema compiler and the validator must

@@ -63,7 +63,7 @@ async fn a_syntax_error_has_the_words_of_a_write() {
 }
 
 #[tokio::test]
-async fn what_the_data_cannot_render_names_the_line() {
+async fn template_that_fails_on_its_data_names_the_line() {
     let (service, token) = started().await;
     for (content_type, content, named) in [
         ("jst", "a\n${b}", "line 2"),
@@ -115,7 +115,7 @@ async fn a_template_that_multiplies_itself_is_stopped() {
 }
 
 #[tokio::test]
-async fn it_reads_and_leaves_nothing() {
+async fn rendering_needs_the_permission_to_read_and_stores_nothing() {
     let (service, _) = started().await;
     let scope = service.scope();
     let reader = scope.token(Persona::Reader);

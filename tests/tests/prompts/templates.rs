@@ -8,9 +8,7 @@ use crate::requests::started;
 
 #[tokio::test]
 async fn create_answers_with_the_whole_template() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
 
@@ -64,10 +62,8 @@ async fn create_answers_with_the_whole_template() {
 }
 
 #[tokio::test]
-async fn what_was_left_out_is_absent_and_tags_are_empty() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+async fn field_left_out_is_absent_and_tags_are_empty() {
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let created = service
         .post(&token, "/prompts", &prompt("Greeting"))
@@ -184,7 +180,7 @@ async fn update_changes_the_given_fields_and_counts_up() {
 }
 
 #[tokio::test]
-async fn null_takes_away_what_may_be_missing() {
+async fn null_removes_an_optional_field() {
     let (service, token) = started().await;
     let created = service
         .post(&token, "/prompts", &whole_prompt("Greeting"))
@@ -217,9 +213,7 @@ async fn an_update_without_a_body_makes_a_version() {
 
 #[tokio::test]
 async fn updated_by_is_who_updated() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let (ada, grace) = (
         scope.token_with(&["--user-id", "ada"]),
@@ -233,7 +227,7 @@ async fn updated_by_is_who_updated() {
 }
 
 #[tokio::test]
-async fn delete_takes_it_out_of_every_read() {
+async fn deleted_template_is_missing_from_every_read() {
     let (service, token) = started().await;
     let name = unique("Gone");
     let id = service.post(&token, "/prompts", &prompt(&name)).await.id();
@@ -278,10 +272,8 @@ async fn an_id_that_never_existed_is_404_everywhere() {
 }
 
 #[tokio::test]
-async fn the_shape_of_a_refusal() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+async fn refusal_has_the_fields_of_the_contract() {
+    let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
     let missing = "/prompts/01900000-0000-7000-8000-000000000000";
     let answer = service.get(&token, missing).header("x-request-id", "mine").await;

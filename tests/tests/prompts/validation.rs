@@ -190,7 +190,7 @@ async fn template_syntax_errors_have_a_line_and_a_column() {
 }
 
 #[tokio::test]
-async fn a_schema_must_be_one() {
+async fn invalid_schema_is_refused() {
     let (service, token) = started().await;
     let path = format!(
         "/prompts/{}",

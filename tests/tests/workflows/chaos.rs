@@ -12,9 +12,9 @@ use tests::runs::Starter;
 use tests::{Runs, unique};
 
 /// Default number of runs; `CHAOS_RUNS` sets another.
-const RUNS: usize = 300;
+const RUNS: usize = 100;
 /// Default number of runs under faults, which are slower.
-const RUNS_UNDER_FAULTS: usize = 60;
+const RUNS_UNDER_FAULTS: usize = 24;
 /// Steps per run.
 const STEPS: usize = 5;
 /// Runs that are started concurrently.
@@ -78,12 +78,12 @@ async fn listed(runs: &Runs) -> BTreeMap<String, Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
+async fn runs_come_to_their_ends_however_often_the_service_is_killed_locally() {
     story(run_count(RUNS), Vec::new()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_come_to_their_ends_under_faults_and_kills() {
+async fn runs_come_to_their_ends_under_faults_and_kills_locally() {
     story(run_count(RUNS_UNDER_FAULTS), tests::faults::heavy()).await;
 }
 
@@ -119,9 +119,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     let log = log.path().join("steps");
     let mut variables = vec![("MILLRACE_STEP_LOG", log.to_str().unwrap())];
     variables.extend(faults.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    let Some(mut runs) = Runs::start_local_with(&variables).await else {
-        return;
-    };
+    let mut runs = Runs::start_local_with(&variables).await;
     let begun = Instant::now();
     let ids: Vec<_> = (0..count).map(|_| unique("chaos")).collect();
     let left = Arc::new(Mutex::new(ids.clone()));
@@ -186,15 +184,13 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     }
 }
 
-/// Longest delay of a timer after a restart.
-const TIMER_LATENESS: Duration = Duration::from_secs(1);
+/// Less than the half minute after which a lost message is repeated, which would fire the timer too.
+const TIMER_LATENESS: Duration = Duration::from_secs(25);
 
 #[tokio::test]
-async fn timers_fire_on_time_after_a_kill() {
-    let Some(mut runs) = Runs::start_local().await else {
-        return;
-    };
-    let waits = Duration::from_secs(8);
+async fn timers_fire_on_time_after_a_kill_locally() {
+    let mut runs = Runs::start_local().await;
+    let waits = Duration::from_secs(4);
     let input = json!({ "title": "A horse", "timeout_seconds": waits.as_secs() });
     let run = runs.begin("Approval", &input);
     let time = |events: &[Value], name: &str| {
@@ -222,16 +218,14 @@ async fn timers_fire_on_time_after_a_kill() {
     let fired = time(&runs.events(&run).await, "TIMER_FIRED").unwrap();
     let took = Duration::try_from(fired - started).unwrap();
     assert!(
-        took < waits + TIMER_LATENESS,
+        (waits..waits + TIMER_LATENESS).contains(&took),
         "a timer of {waits:?} took {took:?}"
     );
 }
 
 #[tokio::test]
-async fn a_start_with_the_id_of_an_open_run_returns_that_run() {
-    let Some(mut runs) = Runs::start_local().await else {
-        return;
-    };
+async fn a_start_with_the_id_of_an_open_run_returns_that_run_locally() {
+    let mut runs = Runs::start_local().await;
     let id = unique("once");
     let input = json!({ "title": "Once" });
     let (run, is_new) = runs.begin_as("Approval", &id, &input);

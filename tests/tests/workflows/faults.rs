@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::runs::is_time;
 use tests::{Run, Runs};
 
-async fn faulty() -> Option<Runs> {
+async fn faulty() -> Runs {
     Runs::start_local_with(&[("MILLRACE_FAULTY_SAMPLES", "true")]).await
 }
 
@@ -26,8 +26,8 @@ fn check_failed_turn(task: &Value, kind: &str, words: &str) {
 }
 
 #[tokio::test]
-async fn a_run_whose_code_panics_is_tried_again_and_can_be_terminated() {
-    let Some(runs) = faulty().await else { return };
+async fn a_run_whose_code_panics_is_tried_again_and_can_be_terminated_locally() {
+    let runs = faulty().await;
     let run = runs.begin("Panicking", &Value::Null);
     let first = wait_for_failed_turns(&runs, &run, 1).await;
     check_failed_turn(&first, "Panic", "");
@@ -51,8 +51,8 @@ async fn a_run_whose_code_panics_is_tried_again_and_can_be_terminated() {
 }
 
 #[tokio::test]
-async fn a_run_whose_code_never_gives_way_stops_no_other_run() {
-    let Some(runs) = faulty().await else { return };
+async fn a_run_whose_code_never_gives_way_stops_no_other_run_locally() {
+    let runs = faulty().await;
     let stuck = runs.begin("Spinning", &Value::Null);
     // Other runs complete meanwhile.
     for _ in 0..3 {
@@ -72,8 +72,8 @@ async fn a_run_whose_code_never_gives_way_stops_no_other_run() {
 }
 
 #[tokio::test]
-async fn a_service_ends_when_it_is_asked_to_though_code_never_gives_way() {
-    let Some(mut runs) = faulty().await else { return };
+async fn a_service_ends_when_it_is_asked_to_though_code_never_gives_way_locally() {
+    let mut runs = faulty().await;
     let stuck = runs.begin("Spinning", &Value::Null);
     wait_for_failed_turns(&runs, &stuck, 1).await;
     assert_eq!(runs.service.process().stop(), Some(0));
@@ -84,8 +84,8 @@ async fn a_service_ends_when_it_is_asked_to_though_code_never_gives_way() {
 }
 
 #[tokio::test]
-async fn a_run_whose_code_changed_its_mind_waits_and_says_where() {
-    let Some(runs) = faulty().await else { return };
+async fn a_run_whose_code_changed_its_mind_waits_and_says_where_locally() {
+    let runs = faulty().await;
     let run = runs.begin("Unsteady", &Value::Null);
     let first = wait_for_failed_turns(&runs, &run, 1).await;
     check_failed_turn(&first, "NonDeterministic", "event 2");
@@ -98,8 +98,8 @@ async fn a_run_whose_code_changed_its_mind_waits_and_says_where() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_fails_the_activity_and_the_run() {
-    let Some(runs) = faulty().await else { return };
+async fn a_result_that_is_too_large_fails_the_activity_and_the_run_locally() {
+    let runs = faulty().await;
     let run = runs.begin("Large", &Value::Null);
     let detail = runs.wait_for_status(&run, "FAILED").await;
     assert_eq!(detail["error"]["type"], "PayloadTooLarge", "{detail}");
@@ -114,8 +114,8 @@ async fn a_result_that_is_too_large_fails_the_activity_and_the_run() {
 }
 
 #[tokio::test]
-async fn a_pending_retry_shows_its_reason_and_time() {
-    let Some(runs) = faulty().await else { return };
+async fn a_pending_retry_shows_its_reason_and_time_locally() {
+    let runs = faulty().await;
     let run = runs.begin("Steps", &json!({ "steps": 1, "failures": 1_000 }));
     let pending = |detail: &Value| detail["pendingActivities"][0].clone();
     let waits = |detail: &Value| {
@@ -136,8 +136,8 @@ async fn a_pending_retry_shows_its_reason_and_time() {
 }
 
 #[tokio::test]
-async fn a_run_whose_code_panics_is_tried_again_after_a_restart() {
-    let Some(mut runs) = faulty().await else { return };
+async fn a_run_whose_code_panics_is_tried_again_after_a_restart_locally() {
+    let mut runs = faulty().await;
     let run = runs.begin("Panicking", &Value::Null);
     wait_for_failed_turns(&runs, &run, 1).await;
     runs.service.restart();

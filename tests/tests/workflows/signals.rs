@@ -9,7 +9,7 @@ use tests::runs::event;
 
 #[tokio::test]
 async fn a_signal_carries_a_message_and_whatever_else_there_is() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     for body in [
         json!({}),
@@ -38,7 +38,7 @@ async fn a_signal_carries_a_message_and_whatever_else_there_is() {
 
 #[tokio::test]
 async fn a_signal_without_a_receiver_stays_in_the_history() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     runs.signal(&run, "Note", &json!({ "message": "m" })).await;
     let events = runs.events(&run).await;
@@ -70,7 +70,7 @@ async fn a_signal_without_a_receiver_stays_in_the_history() {
 
 #[tokio::test]
 async fn signals_that_come_at_once_are_all_kept_in_the_order_of_their_answers() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     let note = async |n: u64| {
         let body = json!({ "message": format!("note {n}") });
@@ -105,7 +105,7 @@ async fn signals_that_come_at_once_are_all_kept_in_the_order_of_their_answers() 
 
 #[tokio::test]
 async fn a_query_tells_what_the_run_exposes_and_what_it_waits_for() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     let ask = async |name: &str| -> Value {
         let answer = runs.get(&run, &format!("/query/{name}")).await;
@@ -140,7 +140,7 @@ async fn a_query_tells_what_the_run_exposes_and_what_it_waits_for() {
 
 #[tokio::test]
 async fn a_query_that_the_run_does_not_answer_is_not_found_and_one_without_a_name_is_refused() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     for name in ["BatchAgentProgress", "nope", "__State"] {
         let refused = runs.get(&run, &format!("/query/{name}")).await;

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tests::nginx::{self, Nginx};
+use tests::nginx::Nginx;
 use tests::{Listener, Method, Request, Run, Runs};
 
 /// Opens a run's stream.
@@ -38,7 +38,7 @@ async fn waiting(runs: &Runs) -> Run {
 
 #[tokio::test]
 async fn an_update_has_defaults_and_carries_any_json() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     // An empty parameter counts as left out, and a whole number is an integer.
     for query in ["", "?since=", "?since", "?&since=&", "?since=1.0"] {
@@ -80,8 +80,8 @@ async fn an_update_has_defaults_and_carries_any_json() {
 }
 
 #[tokio::test]
-async fn an_update_that_is_not_one_is_refused() {
-    let Some(runs) = Runs::start().await else { return };
+async fn invalid_update_is_refused() {
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     for body in [
         json!({ "type": 7 }),
@@ -110,7 +110,7 @@ async fn an_update_that_is_not_one_is_refused() {
 
 #[tokio::test]
 async fn updates_since_a_time_are_those_after_it_and_every_one_has_a_time_of_its_own() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     let words: Vec<_> = (0..20).map(|n| format!("m{n}")).collect();
     join_all(words.iter().map(|word| say(&runs, &run, word))).await;
@@ -132,7 +132,7 @@ async fn updates_since_a_time_are_those_after_it_and_every_one_has_a_time_of_its
 
 #[tokio::test]
 async fn the_newest_thousand_updates_are_kept_in_their_order() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     for n in 0..1_100 {
         say(&runs, &run, &n.to_string()).await;
@@ -153,7 +153,7 @@ async fn the_newest_thousand_updates_are_kept_in_their_order() {
 
 #[tokio::test]
 async fn large_updates_are_all_listed() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     for n in 0..20 {
         let body = json!({ "message": n.to_string(), "details": "x".repeat(100_000) });
@@ -166,7 +166,7 @@ async fn large_updates_are_all_listed() {
 
 #[tokio::test]
 async fn updates_beyond_one_answer_come_with_the_next() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     let expected: Vec<_> = (0..40).map(|n| n.to_string()).collect();
     for message in &expected {
@@ -190,7 +190,7 @@ async fn updates_beyond_one_answer_come_with_the_next() {
 
 #[tokio::test]
 async fn a_stream_opens_at_once_and_sends_later_updates() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     say(&runs, &run, "before").await;
     let mut listener = stream(&runs, &run, "").listen().await;
@@ -210,14 +210,10 @@ async fn a_stream_opens_at_once_and_sends_later_updates() {
 }
 
 #[tokio::test]
-async fn a_stream_behind_nginx_sends_each_update_at_once() {
-    let Some(runs) = Runs::start_local().await else {
-        return;
-    };
+async fn stream_sends_each_update_at_once_behind_nginx_locally() {
+    let runs = Runs::start_local().await;
     let (address, folder) = (runs.service.address().to_owned(), runs.service.folder());
-    let Some(nginx) = Nginx::before(&address, folder) else {
-        return println!("{}", nginx::SKIPPED);
-    };
+    let nginx = Nginx::before(&address, folder);
     let run = waiting(&runs).await;
     let direct = format!("{}{}", runs.service.base_url(), run.path("/stream"));
     let url = direct.replace(&address, nginx.address());
@@ -232,10 +228,8 @@ async fn a_stream_behind_nginx_sends_each_update_at_once() {
 }
 
 #[tokio::test]
-async fn a_stream_resumes_after_an_event_or_a_time_without_gap_and_repeat() {
-    let Some(mut runs) = Runs::start_local().await else {
-        return;
-    };
+async fn a_stream_resumes_after_an_event_or_a_time_without_gap_and_repeat_locally() {
+    let mut runs = Runs::start_local().await;
     let run = waiting(&runs).await;
     for n in 1..=4 {
         say(&runs, &run, &format!("m{n}")).await;
@@ -269,7 +263,7 @@ async fn a_stream_resumes_after_an_event_or_a_time_without_gap_and_repeat() {
 
 #[tokio::test]
 async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     for (end, kind, status) in [
         ("cancel", "complete", "CANCELED"),
         ("terminate", "terminated", "TERMINATED"),
@@ -312,7 +306,7 @@ async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
 
 #[tokio::test]
 async fn a_follower_of_all_messages_still_receives_the_end() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
     runs.wait_for_status(&run, "COMPLETED").await;
     say(&runs, &run, "afterwards").await;
@@ -329,7 +323,7 @@ async fn a_follower_of_all_messages_still_receives_the_end() {
 
 #[tokio::test]
 async fn an_update_of_a_run_that_has_ended_is_taken_and_told_before_the_end() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
     runs.wait_for_status(&run, "COMPLETED").await;
     say(&runs, &run, "afterwards").await;
@@ -345,7 +339,7 @@ async fn an_update_of_a_run_that_has_ended_is_taken_and_told_before_the_end() {
 
 #[tokio::test]
 async fn a_stream_takes_its_token_also_from_the_query_and_no_other_endpoint_does() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     let bare = |rest: String| runs.service.request(Method::GET, &run.path(&rest));
     let query = format!("?access_token={}", runs.token);
@@ -364,7 +358,7 @@ async fn a_stream_takes_its_token_also_from_the_query_and_no_other_endpoint_does
 
 #[tokio::test]
 async fn a_stream_that_begins_nowhere_is_refused() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
     for id in ["abc", "-1", "1.5", "", "18446744073709551616"] {
         let refused = stream(&runs, &run, "").header("last-event-id", id).await;
@@ -377,7 +371,7 @@ async fn a_stream_that_begins_nowhere_is_refused() {
 
 #[tokio::test]
 async fn two_hundred_streams_all_tell_an_update() {
-    let Some(runs) = Runs::start().await else { return };
+    let runs = Runs::start().await;
     let run = waiting(&runs).await;
     let listeners = join_all((0..200).map(|_| stream(&runs, &run, "").listen())).await;
     say(&runs, &run, "to all").await;

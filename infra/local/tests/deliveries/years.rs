@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 4;
 const STEPS: u32 = 80;
 const DAY_SECONDS: i64 = 24 * 3_600;
 

@@ -20,9 +20,9 @@ use crate::world::{EVENTS, World, events};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/event_log_scale/reference.py");
 const PROJECTS: [&str; 3] = ["one", "two", "three"];
 /// Events that go through the tables; the others are loaded as files.
-const MOST_RECORDS: usize = 800;
+const MOST_RECORDS: usize = 400;
 /// Events between two passes.
-const BATCH: usize = 100;
+const BATCH: usize = 50;
 /// One request in this many is repeated after everything is archived.
 const SOME: usize = 4;
 /// Largest relative difference between two equal numbers.

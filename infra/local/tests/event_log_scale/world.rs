@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 const ALLOWED: Duration = Duration::from_secs(600);
 /// Default number of events; a larger one can be set by hand.
-pub const EVENTS: u64 = 4_000;
+pub const EVENTS: u64 = 2_000;
 
 pub struct World {
     pub events: Events,

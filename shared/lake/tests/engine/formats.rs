@@ -238,7 +238,7 @@ fn bomb(start: &[u8], filling: &[u8]) -> Vec<u8> {
     };
     let chunk = filling.repeat(1_024 * 1_024 / filling.len());
     let mut bomb = member(start, 1);
-    bomb.extend(member(&chunk, 64).repeat(160));
+    bomb.extend(member(&chunk, 8).repeat(1_280));
     bomb
 }
 

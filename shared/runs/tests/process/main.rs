@@ -1,4 +1,4 @@
-//! Tests processes: the conformance kit, each task type, errors, limits and replays.
+//! Tests processes: scenarios, each task type, errors, limits and replays.
 #![cfg(test)]
 
 mod bodies;

@@ -17,7 +17,7 @@ mod world;
 use scenario::{Mutant, Outcome, simulate};
 
 /// Number of seeds without `SIM_SEEDS`.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 500;
 /// Number of seeds within which each mutant must be caught.
 const MUTANT_SEEDS: u64 = 400;
 

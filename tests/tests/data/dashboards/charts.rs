@@ -207,7 +207,7 @@ async fn bad_fields_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_413_and_the_largest_is_kept() {
+async fn dashboard_beyond_the_size_limit_is_413_and_one_at_it_is_kept() {
     let store = started().await;
     let chart = dashboard("x")["spec"].clone();
     let spec_of = |bytes: usize| {

@@ -4,16 +4,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::file_server::file;
+use tests::runs::WITHIN;
 use tests::stores::{artifact, columns, elsewhere, inline};
 use tests::{FileServer, Service, Store};
-
-/// Longest wait for an expected result.
-const WITHIN: Duration = Duration::from_secs(30);
 
 fn in_background(mut body: Value) -> Value {
     body["background"] = true.into();
@@ -55,10 +53,8 @@ fn check(service: &Service) {
 }
 
 #[tokio::test]
-async fn an_import_continues_after_its_request_stops_waiting() {
-    let Some(store) = Store::start_local_with(&[("MILLRACE_IMPORT_WAIT_SECONDS", "0")]).await else {
-        return;
-    };
+async fn an_import_continues_after_its_request_stops_waiting_locally() {
+    let store = Store::start_local_with(&[("MILLRACE_IMPORT_WAIT_SECONDS", "0")]).await;
     store.table("t", &["id BIGINT primary_key", "text STRING"]).await;
     store.put_artifact("in.csv", csv(1_000).as_bytes());
     let answer = store
@@ -74,9 +70,7 @@ async fn an_import_continues_after_its_request_stops_waiting() {
 
 #[tokio::test]
 async fn an_import_is_taken_and_carried_out() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     store.table("t", &["id BIGINT primary_key", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(3).as_bytes());
     let mut body = artifact("t", "out/rows.csv");
@@ -113,9 +107,7 @@ async fn an_import_is_taken_and_carried_out() {
 
 #[tokio::test]
 async fn early_faults_are_answered_at_once_and_later_ones_are_recorded() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     for (body, status) in [
         (inline("t", &json!([{ "id": 1 }])), 400),
@@ -179,9 +171,7 @@ async fn early_faults_are_answered_at_once_and_later_ones_are_recorded() {
 
 #[tokio::test]
 async fn imports_taken_at_once_all_land_once() {
-    let Some(store) = Store::start_own().await else {
-        return;
-    };
+    let store = Store::start().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(10).as_bytes());
     let before = store.detail().await["version_count"].as_u64().unwrap();
@@ -203,10 +193,8 @@ async fn imports_taken_at_once_all_land_once() {
 
 /// The kill comes between start and end of the import, because the source holds the file back.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart() {
-    let Some(mut store) = Store::start_local().await else {
-        return;
-    };
+async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart_locally() {
+    let mut store = Store::start_local().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     let server = FileServer::start([("/held/rows.csv".to_owned(), file(csv(5).as_bytes()))]).await;
     let path = taken(
@@ -254,10 +242,8 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
 
 /// Each stage of an import shows by its file: its input, its segment, and then each object that it stores.
 #[tokio::test(flavor = "multi_thread")]
-async fn whenever_it_is_killed_an_import_that_was_taken_lands_once() {
-    let Some(mut store) = Store::start_local().await else {
-        return;
-    };
+async fn whenever_it_is_killed_an_import_that_was_taken_lands_once_locally() {
+    let mut store = Store::start_local().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(100_000).as_bytes());
     let mut imports = 0;

@@ -14,7 +14,7 @@ fn import_id(answer: &Answer) -> String {
 }
 
 #[tokio::test]
-async fn keys_occur_once() {
+async fn import_that_repeats_a_key_is_refused() {
     let store = Store::start().await;
     store
         .table(
@@ -65,7 +65,7 @@ async fn keys_occur_once() {
 
 /// Replacing rows removes the existing ones; the new rows must still have unique keys.
 #[tokio::test]
-async fn keys_occur_once_among_rows_that_replace_others() {
+async fn replacing_import_that_repeats_a_key_is_refused() {
     let store = Store::start().await;
     let columns = ["a BIGINT primary_key", "u STRING unique"];
     store.table("t", &columns).await;
@@ -282,7 +282,7 @@ async fn a_request_that_is_wrong_is_refused_with_its_path() {
 }
 
 #[tokio::test]
-async fn five_megabytes_are_taken_and_seven_are_not() {
+async fn import_of_5_mb_is_accepted_and_one_of_7_mb_refused() {
     let store = Store::start().await;
     store.table("t", &["n INTEGER", "s STRING"]).await;
     let rows = |megabytes: usize| -> Value {

@@ -7,10 +7,8 @@ use tests::model::Said;
 const EVALUATORS: [&str; 2] = ["interaction", "agent"];
 
 #[tokio::test]
-async fn the_delivery_continues_as_the_run_of_the_target() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn the_delivery_continues_as_the_run_of_the_target_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(true, "It is."));
     let mut body = json!({
         "name": "Approvals", "run_as_role": "executor",
@@ -57,10 +55,8 @@ async fn the_delivery_continues_as_the_run_of_the_target() {
 }
 
 #[tokio::test]
-async fn the_delivery_continues_as_a_process_with_its_definition() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn the_delivery_continues_as_a_process_with_its_definition_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(true, "It is."));
     let definition = json!({
         "document": { "dsl": "1.0.0", "namespace": "shop", "name": "ship", "version": "1.0.0" },
@@ -89,10 +85,8 @@ async fn the_delivery_continues_as_a_process_with_its_definition() {
 }
 
 #[tokio::test]
-async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(true, "It is."));
     let enriched = json!({ "instruction": "It is urgent.", "evaluator": { "enrich_with_content": true } });
     world.subscribe("enrich", enriched).await;
@@ -136,10 +130,8 @@ async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user() {
 }
 
 #[tokio::test]
-async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|asked| {
         if asked.user().contains("endless") {
             return Said::Calls(vec![("read_event", json!({}))]);
@@ -184,10 +176,8 @@ async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns() {
 }
 
 #[tokio::test]
-async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(true, "It is."));
     let prompt = json!({
         "name": "Judge", "role": "system", "content_type": "handlebars",
@@ -244,10 +234,8 @@ async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model() {
 }
 
 #[tokio::test]
-async fn each_call_is_a_billing_event_that_leads_to_no_further_one() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn each_call_is_a_billing_event_that_leads_to_no_further_one_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(true, "It is."));
     // It matches everything, also the billing events of its own evaluations.
     let mut everything = world.events.webhook_body("/everything");
@@ -296,10 +284,8 @@ async fn each_call_is_a_billing_event_that_leads_to_no_further_one() {
 }
 
 #[tokio::test]
-async fn whatever_an_event_says_it_stands_in_the_message_of_the_user_alone() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn whatever_an_event_says_it_stands_in_the_message_of_the_user_alone_locally() {
+    let world = Judged::start_local().await;
     world
         .model
         .answers(|_| Said::verdict(false, "The facts do not show it."));

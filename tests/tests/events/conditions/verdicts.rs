@@ -13,10 +13,8 @@ const MODES: [&str; 2] = ["enforce", "shadow"];
 const RULES: [&str; 2] = ["fail_closed", "fail_open"];
 
 #[tokio::test]
-async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_locally() {
+    let world = Judged::start_local().await;
     let long = "r".repeat(3_000);
     for evaluator in EVALUATORS {
         for mode in MODES {
@@ -49,10 +47,8 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case() {
 }
 
 #[tokio::test]
-async fn the_rule_decides_where_a_model_answers_nonsense() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
+    let world = Judged::start_local().await;
     for (name, said, told) in [
         ("nonsense", Said::Text("It may be.".to_owned()), "schema"),
         ("refused", Said::Status(400), "status 400"),
@@ -87,10 +83,8 @@ async fn the_rule_decides_where_a_model_answers_nonsense() {
 
 /// The decision must not be lost because of how a model writes it.
 #[tokio::test]
-async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text_locally() {
+    let world = Judged::start_local().await;
     for (action, output, matched) in [
         ("bare", json!({ "matched": true }), true),
         (
@@ -115,10 +109,8 @@ async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text() {
 
 /// How long a model may be away is tested in memory, where an hour takes no time.
 #[tokio::test]
-async fn delivery_is_evaluating_while_its_model_is_away() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn delivery_is_evaluating_while_its_model_is_away_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::Throttled(600));
     world
         .subscribe("away", condition("interaction", "enforce", "fail_closed"))
@@ -131,10 +123,8 @@ async fn delivery_is_evaluating_while_its_model_is_away() {
 }
 
 #[tokio::test]
-async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again() {
-    let Some(mut events) = Events::start_local().await else {
-        return;
-    };
+async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again_locally() {
+    let mut events = Events::start_local().await;
     let channel = events.plain_channel().await;
     for evaluator in EVALUATORS {
         for mode in MODES {
@@ -168,10 +158,8 @@ async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again() {
 }
 
 #[tokio::test]
-async fn a_verdict_is_not_asked_for_again() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn a_verdict_is_not_asked_for_again_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|_| Said::verdict(false, "It is not."));
     world.subscribe("kept", plain()).await;
     let delivery = world.delivered("kept", "cancelled").await;
@@ -191,10 +179,8 @@ async fn a_verdict_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_for_a_moment_is_asked_again() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
+    let world = Judged::start_local().await;
     world.model.answers(|asked| match asked.number {
         1 => Said::Status(500),
         2 => Said::Throttled(0),
@@ -210,10 +196,8 @@ async fn a_model_that_fails_for_a_moment_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other() {
-    let Some(world) = Judged::start().await else {
-        return;
-    };
+async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_locally() {
+    let world = Judged::start_local().await;
     let gate = Arc::new(Notify::new());
     let held = Arc::clone(&gate);
     world.model.answers(move |asked| match asked.user() {
@@ -252,10 +236,8 @@ async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other()
 }
 
 #[tokio::test]
-async fn an_evaluation_survives_the_end_of_the_process() {
-    let Some(mut world) = Judged::start().await else {
-        return;
-    };
+async fn an_evaluation_survives_the_end_of_the_process_locally() {
+    let mut world = Judged::start_local().await;
     world.model.answers(|asked| match asked.number {
         1 => Said::Hangs,
         _ => Said::verdict(true, "It is."),

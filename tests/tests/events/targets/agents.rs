@@ -5,11 +5,9 @@ use tests::Events;
 use tests::model::{ModelServer, Said};
 
 #[tokio::test]
-async fn an_event_starts_an_agent_with_its_data_and_the_role_of_the_subscription() {
+async fn an_event_starts_an_agent_with_its_data_and_the_role_of_the_subscription_locally() {
     let model = ModelServer::start().await;
-    let Some(events) = Events::start_with(&model.variables()).await else {
-        return;
-    };
+    let events = Events::start_local_with(&model.variables()).await;
     model.answers(|asked| match asked.texts("tool").is_empty() {
         true => Said::Calls(vec![("list_runs", json!({}))]),
         false => Said::Text("Looked at it.".to_owned()),
@@ -57,10 +55,8 @@ async fn an_event_starts_an_agent_with_its_data_and_the_role_of_the_subscription
 }
 
 #[tokio::test]
-async fn a_delivery_to_an_agent_that_fails_says_why() {
-    let Some(events) = Events::start_local().await else {
-        return;
-    };
+async fn a_delivery_to_an_agent_that_fails_says_why_locally() {
+    let events = Events::start_local().await;
     let subscription = json!({
         "name": "No model", "run_as_role": "reader", "filter": { "event_category": ["external"] },
         "target": { "type": "agent" },

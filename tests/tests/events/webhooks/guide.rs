@@ -287,8 +287,8 @@ func main() {
             .env("GOFLAGS", "-mod=mod")
             .env("GOPROXY", "off")
             .env("GOTOOLCHAIN", "local")
-            // Keep the cache, because the standard library takes a minute to compile.
-            .env("GOCACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/go-cache"))
+            // Beside the compiler, where checkouts share it: the standard library takes a minute to compile.
+            .env("GOCACHE", peers_python("../go-cache"))
             .env("GOPATH", folder.path().join("path"))
             .env("CGO_ENABLED", "0");
         go

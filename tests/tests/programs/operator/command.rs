@@ -8,9 +8,6 @@ use tests::{Operator, Persona, Service, redacted, run};
 
 #[test]
 fn every_command_explains_itself() {
-    if tests::is_elsewhere() {
-        return;
-    }
     for (arguments, named) in [
         (
             &["--help"][..],
@@ -58,9 +55,7 @@ fn every_command_explains_itself() {
 
 #[tokio::test]
 async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let id = service.post(&token, "/prompts", &prompt("Greeting")).await.id();
@@ -168,9 +163,6 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
 
 #[test]
 fn a_data_directory_that_cannot_be_one_is_refused() {
-    if tests::is_elsewhere() {
-        return;
-    }
     let file = tempfile::NamedTempFile::new().unwrap();
     let operator = Operator::new(&file.path().join("below"));
     for arguments in [&["token"][..], &["key", "list"], &["check"]] {
@@ -181,9 +173,6 @@ fn a_data_directory_that_cannot_be_one_is_refused() {
 
 #[test]
 fn a_directory_that_no_runner_made_is_refused_and_not_made() {
-    if tests::is_elsewhere() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let wrong = folder.path().join("wrong");
     let operator = Operator::new(&wrong);
@@ -201,10 +190,8 @@ fn a_directory_that_no_runner_made_is_refused_and_not_made() {
 }
 
 #[tokio::test]
-async fn what_a_shell_needs_is_printed_for_it() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn env_prints_the_addresses_and_a_token_locally() {
+    let service = Service::start_local().await;
     let operator = service.operator();
     let printed = operator.json(&["env"]);
     let api = printed["api"].as_str().unwrap();
@@ -232,9 +219,6 @@ async fn what_a_shell_needs_is_printed_for_it() {
 
 #[test]
 fn shells_are_given_completions() {
-    if tests::is_elsewhere() {
-        return;
-    }
     for shell in ["bash", "zsh", "fish"] {
         let script = run("ops", &["completion", shell], &[]).expect_success().stdout;
         for word in ["millrace", "ops", "redrive", "data-dir"] {
@@ -245,10 +229,7 @@ fn shells_are_given_completions() {
 }
 
 #[test]
-fn many_at_once_do_not_disturb_each_other() {
-    if tests::is_elsewhere() {
-        return;
-    }
+fn commands_that_start_at_once_make_the_keys_once() {
     let folder = tempfile::tempdir().unwrap();
     let operator = Operator::new(&folder.path().join("data"));
     std::thread::scope(|scope| {
@@ -263,10 +244,8 @@ fn many_at_once_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn what_scripts_read() {
-    let Some(service) = Service::start_local().await else {
-        return;
-    };
+async fn json_of_each_command_has_the_documented_fields_locally() {
+    let service = Service::start_local().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let id = service.post(&token, "/prompts", &prompt("Greeting")).await.id();
@@ -345,9 +324,7 @@ fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
 
 #[tokio::test]
 async fn an_api_key_is_shown_once_and_kept_nowhere() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let created = scope.ops(&["key", "create", "ci"]).expect_success();
@@ -391,9 +368,7 @@ async fn an_api_key_is_shown_once_and_kept_nowhere() {
 
 #[tokio::test]
 async fn a_key_is_its_projects_and_is_revoked_once() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let other = scope.other_project();
     let neighbour = ["--account", &scope.account, "--project", &other];

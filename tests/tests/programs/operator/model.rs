@@ -5,11 +5,9 @@ use tests::Events;
 use tests::stand_in::StandIn;
 
 #[tokio::test]
-async fn an_event_that_meets_a_condition_starts_an_agent_that_the_stand_in_answers_for() {
+async fn an_event_that_meets_a_condition_starts_an_agent_that_the_stand_in_answers_for_locally() {
     let stand_in = StandIn::start();
-    let Some(events) = Events::start_with(&stand_in.variables()).await else {
-        return;
-    };
+    let events = Events::start_local_with(&stand_in.variables()).await;
     events
         .subscribe(&json!({
             "name": "Complaints", "run_as_role": "executor",
@@ -44,12 +42,10 @@ async fn an_event_that_meets_a_condition_starts_an_agent_that_the_stand_in_answe
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
+async fn a_port_that_is_taken_is_named_locally() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let Some(events) = Events::start_local().await else {
-        return;
-    };
+    let events = Events::start_local().await;
     let refused = events.service.operator().run(&["model", "--port", &port]);
     assert!(
         refused.stderr.contains("Choose another by --port."),

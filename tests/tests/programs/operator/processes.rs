@@ -18,9 +18,6 @@ fn write(service: &Service, name: &str, text: &str) -> String {
 
 #[test]
 fn the_commands_explain_themselves() {
-    if tests::is_elsewhere() {
-        return;
-    }
     for (arguments, named) in [
         (
             &["process", "--help"][..],
@@ -57,9 +54,7 @@ fn the_commands_explain_themselves() {
 
 #[tokio::test]
 async fn text_of_a_process_that_is_almost_an_expression_is_told() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let text =
         definition("1.0.0", 1) + "  - greet: { set: { text: \"Hello ${ .name }!\", open: \"${ .a \" } }\n";
     let file = write(&service, "greeting.yaml", &text);
@@ -80,9 +75,7 @@ async fn text_of_a_process_that_is_almost_an_expression_is_told() {
 
 #[tokio::test]
 async fn a_process_is_loaded_listed_shown_and_removed() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     assert_eq!(scope.ops_json(&["process", "list"]), json!([]));
@@ -157,9 +150,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
 
 #[tokio::test]
 async fn every_fault_is_printed_with_its_place_and_nothing_is_stored() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let good = write(&service, "good.yaml", &definition("1.0.0", 1));
     let faulty = definition("one", 1).replace("set:", "sett:") + "  - more:\n      wait: {}\n";
@@ -192,9 +183,7 @@ async fn every_fault_is_printed_with_its_place_and_nothing_is_stored() {
 
 #[tokio::test]
 async fn a_secret_is_sealed_and_never_shown() {
-    let Some(service) = Service::start_own().await else {
-        return;
-    };
+    let service = Service::start().await;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let value = write(&service, "value.json", "{\"password\": \"hunter2-hunter2\"}\n");

@@ -11,10 +11,8 @@ use tokio::sync::Notify;
 const ROLES: [&str; 3] = ["reader", "executor", "automation"];
 
 #[tokio::test]
-async fn each_role_does_what_it_permits_and_is_refused_the_rest() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn each_role_does_what_it_permits_and_is_refused_the_rest_locally() {
+    let world = Agents::start_local().await;
     let (runs, token) = (&world.runs, &world.runs.token);
     let prompt = world.prompt(token, "Hello").await;
     let made = runs
@@ -75,10 +73,8 @@ async fn each_role_does_what_it_permits_and_is_refused_the_rest() {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_by_a_signal_and_the_conversation_is_listed() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn a_question_is_answered_by_a_signal_and_the_conversation_is_listed_locally() {
+    let world = Agents::start_local().await;
     let runs = &world.runs;
     world
         .model
@@ -149,10 +145,8 @@ async fn a_question_is_answered_by_a_signal_and_the_conversation_is_listed() {
 }
 
 #[tokio::test]
-async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result_locally() {
+    let world = Agents::start_local().await;
     let prompt = world
         .prompt(&world.runs.token, "Sum up invoice {{invoice}}.")
         .await;
@@ -204,10 +198,8 @@ async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result() {
 }
 
 #[tokio::test]
-async fn text_is_published_while_the_model_writes_it() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn text_is_published_while_the_model_writes_it_locally() {
+    let world = Agents::start_local().await;
     let gate = Arc::new(Notify::new());
     let held = Arc::clone(&gate);
     world
@@ -236,10 +228,8 @@ async fn text_is_published_while_the_model_writes_it() {
 }
 
 #[tokio::test]
-async fn a_run_of_an_agent_has_the_permissions_of_its_role_in_its_own_project_alone() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn a_run_of_an_agent_has_the_permissions_of_its_role_in_its_own_project_alone_locally() {
+    let world = Agents::start_local().await;
     let runs = &world.runs;
     let mut calls = Vec::new();
     for persona in [Persona::Developer, Persona::OtherProject, Persona::OtherAccount] {
@@ -259,10 +249,8 @@ async fn a_run_of_an_agent_has_the_permissions_of_its_role_in_its_own_project_al
 }
 
 #[tokio::test]
-async fn agent_is_told_the_published_version_and_no_draft() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn agent_is_told_the_published_version_and_no_draft_locally() {
+    let world = Agents::start_local().await;
     let (service, token) = (&world.runs.service, &world.runs.token);
     let prompt = world.prompt(token, "The released text.").await;
     let path = format!("/prompts/{prompt}");

@@ -9,10 +9,8 @@ use tests::{Receiver, Runs};
 use tokio::sync::Notify;
 
 #[tokio::test]
-async fn a_conversation_that_comes_to_no_end_is_ended() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn a_conversation_that_comes_to_no_end_is_ended_locally() {
+    let world = Agents::start_local().await;
     let runs = &world.runs;
     let limited = json!({ "max_iterations": 5, "data": { "task": "Go on." } });
     for (said, kind) in [
@@ -41,10 +39,8 @@ async fn a_conversation_that_comes_to_no_end_is_ended() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_for_a_moment_is_asked_again() {
-    let Some(world) = Agents::start().await else {
-        return;
-    };
+async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
+    let world = Agents::start_local().await;
     world.model.answers(|asked| match asked.number {
         1 => Said::Status(500),
         2 => Said::Throttled(0),
@@ -56,10 +52,8 @@ async fn a_model_that_fails_for_a_moment_is_asked_again() {
 }
 
 #[tokio::test]
-async fn without_a_model_a_run_fails_and_says_what_to_set() {
-    let Some(runs) = Runs::start_local().await else {
-        return;
-    };
+async fn without_a_model_a_run_fails_and_says_what_to_set_locally() {
+    let runs = Runs::start_local().await;
     let run = runs.begin("AgentConversation", &task("Anything."));
     let detail = runs.wait_for_status(&run, "FAILED").await;
     assert_eq!(detail["error"]["type"], "ModelNotConfigured");
@@ -71,10 +65,8 @@ async fn without_a_model_a_run_fails_and_says_what_to_set() {
 }
 
 #[tokio::test]
-async fn a_crash_repeats_at_most_the_turn_that_was_under_way() {
-    let Some(mut world) = Agents::start().await else {
-        return;
-    };
+async fn a_crash_repeats_at_most_the_turn_that_was_under_way_locally() {
+    let mut world = Agents::start_local().await;
     let gate = Arc::new(Notify::new());
     let held = Arc::clone(&gate);
     world.model.answers(move |asked| match asked.number {
@@ -96,10 +88,8 @@ async fn a_crash_repeats_at_most_the_turn_that_was_under_way() {
 }
 
 #[tokio::test]
-async fn what_a_tool_gives_is_cut_to_what_a_model_reads() {
-    let Some(world) = Agents::start_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await else {
-        return;
-    };
+async fn what_a_tool_gives_is_cut_to_what_a_model_reads_locally() {
+    let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
     let (runs, token) = (&world.runs, &world.runs.token);
     let receiver = Receiver::start().await;
     let host = receiver.origin.trim_start_matches("http://").to_owned();

@@ -42,10 +42,8 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Jso
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere() {
-    let Some(world) = Agents::start_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await else {
-        return;
-    };
+async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_locally() {
+    let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
     let seen = Seen::default();
     let routes = Router::new()
         .route("/mcp", post(answer))

@@ -85,13 +85,13 @@ struct World {
 }
 
 impl World {
-    async fn start(model: &ModelServer) -> Option<Self> {
+    async fn start(model: &ModelServer) -> Self {
         // As in the cloud: even this machine is not an allowed address.
         let key = [
             ("MILLRACE_MODEL_API_KEY", KEY),
             ("MILLRACE_LOCAL_TARGETS", "false"),
         ];
-        let runs = Runs::start_local_with(&[&model.variables()[..], &key].concat()).await?;
+        let runs = Runs::start_local_with(&[&model.variables()[..], &key].concat()).await;
         let version = json!({
             "version": 1, "prompts": [], "allowed_hosts": ALLOWED,
             "output_schema": {
@@ -114,12 +114,12 @@ impl World {
         ];
         let victim = runs.begin("Steps", &json!({ "steps": 0 }));
         runs.wait_for_status(&victim, "COMPLETED").await;
-        Some(Self {
+        Self {
             store: String::new(),
             runs,
             others,
             victim,
-        })
+        }
     }
 }
 
@@ -155,11 +155,9 @@ async fn store(runs: &Runs, token: &str, rows: &Value) -> String {
 }
 
 #[tokio::test]
-async fn whatever_a_text_makes_a_model_do_the_platform_refuses_it() {
+async fn whatever_a_text_makes_a_model_do_the_platform_refuses_it_locally() {
     let model = ModelServer::start().await;
-    let Some(mut world) = World::start(&model).await else {
-        return;
-    };
+    let mut world = World::start(&model).await;
     let token = world.runs.token.clone();
     let mut names = BTreeMap::from([
         ("other_prompt", world.others[0].clone()),
