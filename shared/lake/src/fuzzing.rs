@@ -25,6 +25,7 @@ use crate::query::preparation;
 use crate::schema::manifest::ManifestColumn;
 use crate::statement::parameters;
 use crate::tables::bound::BoundTable;
+use crate::tables::native::TieredTable;
 use crate::tables::sql;
 
 pub use parquet::Importer;
@@ -151,9 +152,9 @@ impl Target {
         Ok(Outcome::Broken)
     }
 
-    fn bound(&self, is_needed: impl Fn(&str) -> bool) -> Vec<BoundTable> {
+    fn bound(&self, is_needed: impl Fn(&str) -> bool) -> Vec<TieredTable> {
         let tables = self.tables.iter().filter(|table| is_needed(&table.name));
-        tables.map(copy_of).collect()
+        tables.map(of_segments).collect()
     }
 
     /// Fails if a file, the child's catalog or the table `kept` changed.
@@ -243,7 +244,7 @@ fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
     let (_, body) = run_job(
         context,
         Job::Query {
-            tables: tables.iter().map(copy_of).collect(),
+            tables: tables.iter().map(of_segments).collect(),
             rows: 10,
             bytes: 10_000,
             format: Format::Json,
@@ -252,12 +253,10 @@ fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-fn copy_of(table: &BoundTable) -> BoundTable {
-    BoundTable {
-        name: table.name.clone(),
-        columns: table.columns.clone(),
-        files: table.files.clone(),
-        native: None,
+fn of_segments(table: &BoundTable) -> TieredTable {
+    TieredTable {
+        table: table.clone(),
+        copy: None,
     }
 }
 
@@ -358,6 +357,5 @@ fn make_table(connection: &Connection, folder: &Path, name: &str, relation: &str
         name: name.to_owned(),
         columns,
         files: vec![file],
-        native: None,
     })
 }

@@ -191,7 +191,7 @@ pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<(Value, Vec<u8>
         Job::Validate { tables } => done(query::validate(context, &tables)),
         Job::Describe { tables } => reply(&describe::run(context, &tables)?),
         Job::Sample { table, rows, bytes } => {
-            let body = query::sample(context, &table, Bounds { rows, bytes })?;
+            let body = query::sample(context, table, Bounds { rows, bytes })?;
             Ok((Value::Null, body))
         }
         Job::Stage { format, input } => reply(&match format {

@@ -18,8 +18,8 @@ use crate::statement::parameters::Rewritten;
 use crate::statement::planned::PivotValues;
 use crate::statement::volatile::{is_volatile_function, is_volatile_word};
 
-/// Prefix of the names of attached native copies; a number follows.
-pub(crate) const NATIVE_DATABASE: &str = "native";
+/// Prefix of the names of the databases that a child attaches; a number follows.
+pub(crate) const ATTACHED_DATABASE: &str = "native";
 /// Table functions that read only their arguments.
 const TABLE_FUNCTIONS: [&str; 8] = [
     "generate_series",
@@ -160,11 +160,11 @@ enum Qualifier {
 /// Returns whether a qualifier names a database or schema of DuckDB itself, which DuckDB prefers to a column
 /// of that name.
 fn is_of_the_catalog(name: &str) -> bool {
-    let is_copy = |name: &str| {
-        let number = name.strip_prefix(NATIVE_DATABASE);
+    let is_attached = |name: &str| {
+        let number = name.strip_prefix(ATTACHED_DATABASE);
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    CATALOG.contains(&name) || is_copy(name)
+    CATALOG.contains(&name) || is_attached(name)
 }
 
 impl Check<'_> {

@@ -197,7 +197,7 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The parent process replaces this by a sentence and logs it.
 pub(crate) const FENCED: &str = "fenced";
-/// Stays an internal error until it is certain that no native copy caused it.
+/// Stays an internal error until it is certain that the statement caused it.
 pub(crate) const FAULT: &str = "engine fault";
 
 /// Replaces an internal error of DuckDB by a 422, where only the statement can have caused it.

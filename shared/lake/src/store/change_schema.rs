@@ -51,7 +51,7 @@ impl DataStores {
         let now = self.inner.clock.now();
         let mut cache = RewriteCache {
             tenant,
-            folder: tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?,
+            folder: tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?,
             now,
             rewritten: HashMap::new(),
         };
@@ -96,7 +96,7 @@ impl DataStores {
         let before = tables.find(|table| table.table_id == altered.table.table_id);
         let before = before.ok_or_else(|| Error::internal("an altered table is not in the manifest"))?;
         let store = &base.store_id;
-        let files = self.files(cache.tenant, store, [before]).await?;
+        let files = self.inner.files.of(cache.tenant, store, [before]).await?;
         let mut table = altered.table.clone();
         let mut paths = files.paths();
         if altered.rewrite.is_some() {

@@ -24,10 +24,6 @@ const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
 /// Fewest segments that justify a version, unless they make a large one.
 const MIN_GROUP: usize = 8;
 
-/// Small segments of a table at which it is due, unless the configuration says otherwise. From about 50
-/// files, a query takes noticeably longer.
-pub(super) const DUE_SEGMENTS: u64 = 32;
-
 /// Some segments of a table, and the new segment with their rows.
 struct Merged {
     table_id: u32,
@@ -72,12 +68,12 @@ impl DataStores {
         let mut merged = Vec::new();
         for table in &manifest.tables {
             for group in groups(&table.segments) {
-                let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+                let folder = tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?;
                 let part = TableVersion {
                     segments: group.clone(),
                     ..table.clone()
                 };
-                let files = self.files(tenant, store, [&part]).await?;
+                let files = self.inner.files.of(tenant, store, [&part]).await?;
                 let input = rewrite::File {
                     paths: files.paths(),
                     rows_before: 0,
@@ -191,6 +187,7 @@ fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DUE_SEGMENTS;
     use super::*;
 
     fn sizes(of: &[u64]) -> Vec<usize> {

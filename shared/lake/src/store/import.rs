@@ -6,13 +6,11 @@
 //! only if a table's columns changed meanwhile.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join;
-use platform::queue::Queue;
 use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
-use platform::sources::{RemoteFile, Sources};
+use platform::sources::RemoteFile;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -28,15 +26,6 @@ use crate::import::file_format::FileFormat;
 use crate::import::overlap::may_share_a_key;
 use crate::import::rounding::Rounding;
 use crate::schema::manifest::{Manifest, TableVersion};
-
-/// Services that imports need besides the store itself.
-#[derive(Clone, Default)]
-pub struct ImportServices {
-    /// Fetches remote files; None if remote files are not supported.
-    pub sources: Option<Sources>,
-    /// Queue for hints at background imports and compactions; None if there are none.
-    pub queue: Option<Arc<dyn Queue>>,
-}
 
 #[derive(Clone, Debug)]
 pub struct Import {
@@ -73,7 +62,7 @@ pub enum ImportSource {
     },
     /// A remote file.
     Remote {
-        /// Fetched by [`ImportServices::sources`].
+        /// Fetched by [`ImportServices::sources`](super::ImportServices::sources).
         file: RemoteFile,
         format: FileFormat,
     },
@@ -192,7 +181,7 @@ impl DataStores {
         record: ImportRecord,
         has_job: bool,
     ) -> Result<ImportRecord> {
-        let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+        let folder = tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?;
         let mut staging = Staging {
             import,
             inputs: self.inputs(tenant, import, folder.path()).await?,
@@ -312,7 +301,7 @@ impl DataStores {
         let mut kept = table.clone();
         kept.segments
             .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
-        let existing = self.files(tenant, &base.record.id, [&kept]).await?;
+        let existing = self.inner.files.of(tenant, &base.record.id, [&kept]).await?;
         let existing = existing.link_into(path.parent().unwrap_or(path))?;
         session.check_keys(table, path, existing).await
     }
