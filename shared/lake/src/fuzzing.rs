@@ -114,7 +114,7 @@ impl Target {
             params: params.as_object().cloned(),
         };
         let reply = match self.context.within(DEADLINE, |context| run_job(context, job)) {
-            Ok((reply, _)) => reply,
+            Ok(output) => output.value,
             Err(error) if error.status() < 500 => return Ok(Outcome::Refused),
             Err(error) => return self.broken(&error),
         };
@@ -127,7 +127,7 @@ impl Target {
             format: [Format::Json, Format::Csv, Format::Arrow][sql.len() % 3],
         };
         match self.context.within(DEADLINE, |context| run_job(context, job)) {
-            Ok((_, body)) => match String::from_utf8_lossy(&body).contains(SECRET) {
+            Ok(output) => match String::from_utf8_lossy(&output.body).contains(SECRET) {
                 true => Err("the answer holds what stands in a file outside of the fence".to_owned()),
                 false => Ok(Outcome::Answered),
             },
@@ -241,7 +241,7 @@ fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
             params: Some(Map::new()),
         },
     )?;
-    let (_, body) = run_job(
+    let output = run_job(
         context,
         Job::Query {
             tables: tables.iter().map(of_segments).collect(),
@@ -250,7 +250,7 @@ fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
             format: Format::Json,
         },
     )?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
+    Ok(String::from_utf8_lossy(&output.body).into_owned())
 }
 
 fn of_segments(table: &BoundTable) -> TieredTable {

@@ -180,10 +180,10 @@ impl Engine {
     pub(crate) async fn run_alone(&self, account: &str, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, account, deadline).await?;
-        let done = lease.run(job, deadline).await;
+        let output = lease.run(job, deadline).await;
         drop(lease);
         // Starts the next child only now: an earlier start would take as much processor time as a small job.
         self.pool.warm_for_next();
-        done?.map(|(value, _)| value)
+        output?.map(|output| output.value)
     }
 }

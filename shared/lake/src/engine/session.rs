@@ -16,7 +16,7 @@ use crate::engine::leased::Leased;
 use crate::engine::pool::Pool;
 use crate::engine::scope::Scope;
 use crate::jobs::describe::ResultColumn;
-use crate::jobs::protocol::Job;
+use crate::jobs::protocol::{Job, JobOutput};
 use crate::jobs::query::PlanReply;
 use crate::query::answer::{Answer, AnswerSize, Format};
 use crate::schema::manifest::TableVersion;
@@ -73,8 +73,8 @@ impl<'a> Session<'a> {
             sql: sql.to_owned(),
             params: params.cloned(),
         };
-        let (value, _) = self.leased.run(job).await.map_err(blame_the_statement)?;
-        let reply: PlanReply = read(value)?;
+        let output = self.leased.run(job).await.map_err(blame_the_statement)?;
+        let reply: PlanReply = read(output.value)?;
         let tables = self.scope.tables.iter();
         let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
         let tables: Vec<_> = tables.collect();
@@ -111,8 +111,8 @@ impl<'a> Session<'a> {
             bytes: max_bytes,
             format,
         };
-        let answer = self.leased.run(job).await;
-        let (value, body) = answer.map_err(|error| match plan.tiers.may_have_caused(&error) {
+        let output = self.leased.run(job).await;
+        let JobOutput { value, body } = output.map_err(|error| match plan.tiers.may_have_caused(&error) {
             true => error,
             false => blame_the_statement(error),
         })?;
@@ -127,32 +127,30 @@ impl<'a> Session<'a> {
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
     pub async fn validate(&mut self, plan: &QueryPlan<'a>) -> Result<()> {
         let tables = without_files(plan);
-        let validated = self.leased.run(Job::Validate { tables }).await;
-        validated.map(drop).map_err(blame_the_statement)
+        let output = self.leased.run(Job::Validate { tables }).await;
+        output.map(drop).map_err(blame_the_statement)
     }
 
     /// Describes the columns of a plan's result, without running it and without any file. Fails with 400 if
     /// DuckDB cannot bind the statement.
     pub async fn describe(&mut self, plan: &QueryPlan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
-        let described = self.leased.run(Job::Describe { tables }).await;
-        let (columns, _) = described.map_err(blame_the_statement)?;
-        read(columns)
+        let output = self.leased.run(Job::Describe { tables }).await;
+        read(output.map_err(blame_the_statement)?.value)
     }
 
     /// Returns up to `limit` rows of a table as a JSON array of objects. The table's files must exist.
     pub async fn sample(&mut self, table: &str, limit: usize, max_bytes: usize) -> Result<Bytes> {
         let mut tables = self.scope.tables.iter();
         let table = tables
-            .find(|known| known.name.eq_ignore_ascii_case(table))
+            .find(|candidate| candidate.name.eq_ignore_ascii_case(table))
             .ok_or_else(|| Error::not_found("table", table))?;
         let job = Job::Sample {
             table: self.scope.bound(table),
             rows: limit,
             bytes: max_bytes,
         };
-        let (_, body) = self.leased.run(job).await?;
-        Ok(Bytes::from(body))
+        Ok(Bytes::from(self.leased.run(job).await?.body))
     }
 
     /// Returns the 408 of a session whose time limit is exceeded.

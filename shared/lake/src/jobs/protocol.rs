@@ -77,6 +77,13 @@ pub(crate) enum Job {
     Folder(folder::FolderInput),
 }
 
+/// What a job results in: the value of its reply, and the body. In the child, only the part of the body that
+/// was not sent yet.
+pub(crate) struct JobOutput {
+    pub(crate) value: Value,
+    pub(crate) body: Vec<u8>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// Success, with the reply's value; large results are in the body.

@@ -127,7 +127,7 @@ fn answer(
         let executed = execute(connection, tables_of_version, planned)?;
         let statement = executed.statement;
         let mut body = Body::new(&mut context.output);
-        let written = match format {
+        let size = match format {
             Format::Json => {
                 head(&statement, &executed.types, body.end())?;
                 answer::json_arrays(&statement, bounds, &mut body)
@@ -136,17 +136,16 @@ fn answer(
             Format::Arrow => answer::arrow(&statement, bounds, &mut body),
         };
         let rewritten = executed.rewritten.as_ref().unwrap_or(&planned.rewritten);
-        let written =
-            written.map_err(|stopped| stopped.for_caller(&planned.original, rewritten, bounds.bytes))?;
+        let size = size.map_err(|stopped| stopped.for_caller(&planned.original, rewritten, bounds.bytes))?;
         if format == Format::Json {
             let millis = (planned.took + started.elapsed()).as_secs_f64() * 1e3;
             let tail = format!(
                 "],\"row_count\":{},\"truncated\":{},\"execution_time_ms\":{millis:.3}}}",
-                written.rows, written.is_truncated
+                size.rows, size.is_truncated
             );
             body.end().extend_from_slice(tail.as_bytes());
         }
-        Ok((written, body.into_rest()))
+        Ok((size, body.into_rest()))
     })
 }
 
@@ -204,8 +203,8 @@ pub(super) fn over_stand_ins<T>(
 ) -> Result<T> {
     let stand_ins = views::stand_ins(tables)?;
     in_transaction(connection, "BEGIN TRANSACTION", || {
-        let made = connection.execute_batch(&stand_ins);
-        made.map_err(|error| messages::own_error(&error))?;
+        let result = connection.execute_batch(&stand_ins);
+        result.map_err(|error| messages::own_error(&error))?;
         run(connection)
     })
 }

@@ -433,9 +433,9 @@ mod tests {
                 .prepare(sql)
                 .and_then(|mut statement| statement.execute([]))
                 .unwrap_err();
-            let (text, found) = text_and_position(&failed);
+            let (text, actual) = text_and_position(&failed);
             assert!(text.starts_with(sentence), "{text}");
-            assert_eq!(found, position, "{text}");
+            assert_eq!(actual, position, "{text}");
         }
     }
 

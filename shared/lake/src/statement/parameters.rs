@@ -160,9 +160,9 @@ impl Rewritten {
 
 /// Returns the names of the parameters in `sql`, each once, in the order of first use.
 pub fn names(sql: &str) -> Vec<String> {
-    let mut known = HashSet::new();
+    let mut unique = HashSet::new();
     let names = scan(sql).into_iter().filter_map(|piece| match piece {
-        Piece::Parameter { name, .. } if known.insert(name) => Some(name.to_owned()),
+        Piece::Parameter { name, .. } if unique.insert(name) => Some(name.to_owned()),
         _ => None,
     });
     names.collect()
@@ -207,7 +207,7 @@ fn rewrite_with(
         offsets: Vec::new(),
     };
     // The replacement of each name by kind of place, so that its second use shares the parameter.
-    let mut known: HashMap<(&str, Place), String> = HashMap::new();
+    let mut replacements: HashMap<(&str, Place), String> = HashMap::new();
     for piece in scan(sql) {
         match piece {
             Piece::Text(text) => rewritten.sql.push_str(text),
@@ -221,7 +221,7 @@ fn rewrite_with(
                 .with_source(Position { line, column }));
             }
             Piece::Parameter { name, offset, place } => {
-                let replacement = match known.entry((name, place)) {
+                let replacement = match replacements.entry((name, place)) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => entry.insert(replace(name, place, &mut rewritten.values)?),
                 };

@@ -100,10 +100,10 @@ impl DataStores {
         let mut table = altered.table.clone();
         let mut paths = files.paths();
         if altered.rewrite.is_some() {
-            let made = self.rewrite(cache, store, before, altered, &paths).await?;
+            let segments = self.rewrite(cache, store, before, altered, &paths).await?;
             let folder = cache.folder.path();
-            paths = made.iter().map(|segment| output(folder, segment)).collect();
-            table.segments = made;
+            paths = segments.iter().map(|segment| output(folder, segment)).collect();
+            table.segments = segments;
         }
         if !altered.required.is_empty() || !altered.keys.is_empty() {
             let account = cache.tenant.account();
@@ -145,7 +145,7 @@ impl DataStores {
         }
         if !missing.is_empty() {
             let folder = cache.folder.path();
-            let made = self
+            let segments = self
                 .inner
                 .engine
                 .rewrite(
@@ -157,7 +157,7 @@ impl DataStores {
                     cache.now,
                 )
                 .await?;
-            for (old_id, segment) in old_ids.into_iter().zip(made) {
+            for (old_id, segment) in old_ids.into_iter().zip(segments) {
                 let key = keys::segment_key(cache.tenant, store, &segment.segment_id);
                 self.inner
                     .objects

@@ -81,7 +81,7 @@ impl DataStores {
                 };
                 let as_it_is = as_it_is(&part);
                 let engine = &self.inner.engine;
-                let made = engine
+                let segments = engine
                     .rewrite(
                         tenant.account(),
                         &part,
@@ -91,7 +91,7 @@ impl DataStores {
                         now,
                     )
                     .await?;
-                for new in made {
+                for new in segments {
                     let key = keys::segment_key(tenant, store, &new.segment_id);
                     let file = folder.path().join(format!("{}.parquet", new.segment_id));
                     self.inner.objects.put_file(&key, &file).await?;
@@ -139,12 +139,12 @@ fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
 
 /// Makes a rewrite that changes no value.
 fn as_it_is(table: &TableVersion) -> Altered {
-    let kept = table
+    let sources = table
         .columns
         .iter()
         .map(|column| ValueSource::Kept(column.field_id));
     Altered {
-        rewrite: Some(kept.collect()),
+        rewrite: Some(sources.collect()),
         ..Altered::new(table.clone())
     }
 }

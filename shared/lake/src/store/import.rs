@@ -236,11 +236,11 @@ impl DataStores {
         for (wanted, input) in import.tables.iter().zip(&staging.inputs) {
             let table = table(&base.manifest, &wanted.table)?;
             let name = table.name.to_lowercase();
-            let kept = staging.tables.remove(&name);
-            let kept = kept.filter(|kept| kept.table.columns == table.columns);
-            let is_uploaded = kept.is_some();
-            let made = match kept {
-                Some(kept) => kept,
+            let previous = staging.tables.remove(&name);
+            let previous = previous.filter(|previous| previous.table.columns == table.columns);
+            let is_uploaded = previous.is_some();
+            let current = match previous {
+                Some(previous) => previous,
                 None => {
                     let stage = Stage {
                         table,
@@ -255,19 +255,19 @@ impl DataStores {
                     }
                 }
             };
-            is_refused |= !made.staged.faults.is_empty();
-            let check = self.check_keys(&mut session, tenant, base, table, &made.staged, import.mode);
+            is_refused |= !current.staged.faults.is_empty();
+            let check = self.check_keys(&mut session, tenant, base, table, &current.staged, import.mode);
             let keys = if is_uploaded || is_refused {
                 check.await?
             } else {
                 // Both at once: a segment that no version names does no harm.
-                try_join(self.upload_segment(tenant, base, &made.staged), check)
+                try_join(self.upload_segment(tenant, base, &current.staged), check)
                     .await?
                     .1
             };
             is_refused |= !keys.is_empty();
-            faults.push(faults::merge(made.staged.faults.clone(), keys));
-            staging.tables.insert(name, made);
+            faults.push(faults::merge(current.staged.faults.clone(), keys));
+            staging.tables.insert(name, current);
         }
         match is_refused {
             true => Err(faults::refusal(&faults)),
@@ -276,8 +276,8 @@ impl DataStores {
     }
 
     /// Uploads a new segment, which no version names yet.
-    async fn upload_segment(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
-        if let Some((segment, path)) = &made.segment {
+    async fn upload_segment(&self, tenant: &Tenant, base: &Loaded, staged: &Staged) -> Result<()> {
+        if let Some((segment, path)) = &staged.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
             self.reached(Step::SegmentWritten);
@@ -298,10 +298,11 @@ impl DataStores {
             return Ok(Vec::new());
         };
         // Replaced rows cannot conflict with new rows; new rows can conflict with each other.
-        let mut kept = table.clone();
-        kept.segments
+        let mut rivals = table.clone();
+        rivals
+            .segments
             .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
-        let existing = self.inner.files.of(tenant, &base.record.id, [&kept]).await?;
+        let existing = self.inner.files.of(tenant, &base.record.id, [&rivals]).await?;
         let existing = existing.link_into(path.parent().unwrap_or(path))?;
         session.check_keys(table, path, existing).await
     }

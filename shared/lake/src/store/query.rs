@@ -75,9 +75,9 @@ impl DataStores {
         {
             drop((files, sources.copies));
             self.inner.copies.discard(&plan.tables, error);
-            let left = session.due().saturating_duration_since(std::time::Instant::now());
+            let remaining = session.due().saturating_duration_since(std::time::Instant::now());
             drop(session);
-            return Box::pin(self.query_within(tenant, loaded, query, left, room)).await;
+            return Box::pin(self.query_within(tenant, loaded, query, remaining, room)).await;
         }
         let answer = answer?;
         let sent = sent_bytes(&answer.body);
