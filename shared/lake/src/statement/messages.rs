@@ -237,9 +237,8 @@ fn error_at(
     let sentence = closed(&sentence);
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
-            let (line, column) = rewritten.position(original, position);
-            Error::new(kind, format!("Line {line}, column {column}: {sentence}"))
-                .with_source(Position { line, column })
+            let position @ Position { line, column } = rewritten.position(original, position);
+            Error::new(kind, format!("Line {line}, column {column}: {sentence}")).with_source(position)
         }
         None => Error::new(kind, sentence),
     }

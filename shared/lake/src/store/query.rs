@@ -80,10 +80,10 @@ impl DataStores {
             return Box::pin(self.query_within(tenant, loaded, query, remaining, room)).await;
         }
         let answer = answer?;
-        let sent = sent_bytes(&answer.body);
-        if query.format != Format::Arrow && sent > room {
+        let bytes = sent_bytes(&answer.body);
+        if query.format != Format::Arrow && bytes > room {
             return Err(Error::unprocessable(format!(
-                "The answer takes {sent} bytes, in which a quote and a backslash count twice, of the {room} that it may; \
+                "The answer takes {bytes} bytes, in which a quote and a backslash count twice, of the {room} that it may; \
                  lower 'limit', or select fewer columns."
             )));
         }
