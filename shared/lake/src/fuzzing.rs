@@ -25,6 +25,7 @@ use crate::query::preparation;
 use crate::schema::manifest::ManifestColumn;
 use crate::statement::parameters;
 use crate::tables::bound::BoundTable;
+use crate::tables::native::TieredTable;
 use crate::tables::sql;
 
 pub use parquet::Importer;
@@ -113,7 +114,7 @@ impl Target {
             params: params.as_object().cloned(),
         };
         let reply = match self.context.within(DEADLINE, |context| run_job(context, job)) {
-            Ok((reply, _)) => reply,
+            Ok(output) => output.value,
             Err(error) if error.status() < 500 => return Ok(Outcome::Refused),
             Err(error) => return self.broken(&error),
         };
@@ -126,7 +127,7 @@ impl Target {
             format: [Format::Json, Format::Csv, Format::Arrow][sql.len() % 3],
         };
         match self.context.within(DEADLINE, |context| run_job(context, job)) {
-            Ok((_, body)) => match String::from_utf8_lossy(&body).contains(SECRET) {
+            Ok(output) => match String::from_utf8_lossy(&output.body).contains(SECRET) {
                 true => Err("the answer holds what stands in a file outside of the fence".to_owned()),
                 false => Ok(Outcome::Answered),
             },
@@ -151,9 +152,9 @@ impl Target {
         Ok(Outcome::Broken)
     }
 
-    fn bound(&self, is_needed: impl Fn(&str) -> bool) -> Vec<BoundTable> {
+    fn bound(&self, is_needed: impl Fn(&str) -> bool) -> Vec<TieredTable> {
         let tables = self.tables.iter().filter(|table| is_needed(&table.name));
-        tables.map(copy_of).collect()
+        tables.map(of_segments).collect()
     }
 
     /// Fails if a file, the child's catalog or the table `kept` changed.
@@ -240,24 +241,22 @@ fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
             params: Some(Map::new()),
         },
     )?;
-    let (_, body) = run_job(
+    let output = run_job(
         context,
         Job::Query {
-            tables: tables.iter().map(copy_of).collect(),
+            tables: tables.iter().map(of_segments).collect(),
             rows: 10,
             bytes: 10_000,
             format: Format::Json,
         },
     )?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
+    Ok(String::from_utf8_lossy(&output.body).into_owned())
 }
 
-fn copy_of(table: &BoundTable) -> BoundTable {
-    BoundTable {
-        name: table.name.clone(),
-        columns: table.columns.clone(),
-        files: table.files.clone(),
-        native: None,
+fn of_segments(table: &BoundTable) -> TieredTable {
+    TieredTable {
+        table: table.clone(),
+        copy: None,
     }
 }
 
@@ -358,6 +357,5 @@ fn make_table(connection: &Connection, folder: &Path, name: &str, relation: &str
         name: name.to_owned(),
         columns,
         files: vec![file],
-        native: None,
     })
 }

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `schema` | schemas and versions as pure data: manifest, plan of a change, difference, invariants |
 //! | `statement` | a caller's statement as text and parse tree: parameters, the check, DuckDB's messages |
-//! | `tables` | SQL over the tables of a version: names, reads of segments, native copies |
+//! | `tables` | SQL over the tables of a version: names, reads of segments, native copies, views |
 //! | `child` | the inside of a child process: fence, limits, frames, the state that jobs share |
 //! | `import` | conversion of input files to segments: formats, conversion, keys, faults |
 //! | `query` | results: PIVOTs, values of parameters, the formats of an answer |
@@ -52,3 +52,4 @@ pub use schema::{alteration, defaults, manifest, plan, types};
 pub use statement::parameters;
 pub use statement::position::Position;
 pub use store::file_cache::{CachedObject, FileCache, Pin};
+pub use tables::native::Tiers;

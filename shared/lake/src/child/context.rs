@@ -1,6 +1,5 @@
 //! Holds the state of a child process that its jobs share: the connection, the bound tables, the deadline.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use platform::{Error, Result};
 use crate::child::fence;
 use crate::statement::checked::Checked;
 use crate::statement::planned::Planned;
-use crate::tables::bound::Tier;
+use crate::tables::views::Views;
 
 /// Interval between interruptions of a job past its deadline. DuckDB loses an interruption that arrives
 /// between two statements.
@@ -24,10 +23,7 @@ pub(crate) struct Context {
     pub(crate) connection: Connection,
     /// Names of the version's tables; None before the fence is closed.
     pub(crate) tables: Option<Vec<String>>,
-    /// Tables that have a view.
-    pub(crate) defined: HashMap<String, Defined>,
-    /// Number of databases attached so far.
-    pub(crate) attachments: u32,
+    pub(crate) views: Views,
     /// Statements that passed the check over these tables.
     pub(crate) checked: Checked,
     /// Statement that the next job runs.
@@ -41,20 +37,13 @@ pub(crate) struct Context {
     deadline: Deadline,
 }
 
-pub(crate) struct Defined {
-    pub(crate) tier: Tier,
-    /// Attached database that holds the native copy.
-    pub(crate) attached: Option<String>,
-}
-
 impl Context {
     pub(crate) fn new(connection: Connection, output: File) -> Result<Self> {
         let deadline = Deadline::watch(connection.interrupt_handle())?;
         Ok(Self {
             connection,
             tables: None,
-            defined: HashMap::new(),
-            attachments: 0,
+            views: Views::default(),
             checked: Checked::default(),
             planned: None,
             has_json_text: false,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::engine::leased::Leased;
 use crate::engine::pool::Pool;
 use crate::jobs::folder::{FolderInput, Form};
-use crate::jobs::protocol::Job;
+use crate::jobs::protocol::{Job, JobOutput};
 
 /// Most bytes of the rows of one statement, as JSON; below the limit of a frame.
 const MAX_ROWS_BYTES: usize = 60 * 1_024 * 1_024;
@@ -56,19 +56,18 @@ impl<'a> FolderSession<'a> {
             params: params.to_vec(),
             bytes: MAX_ROWS_BYTES,
         };
-        let (_, body) = self.run(sql, form).await?;
+        let body = self.run(sql, form).await?.body;
         serde_json::from_slice(&body).map_err(Error::internal)
     }
 
     /// Runs one statement for its effect, such as COPY, and returns the number of rows written.
     pub async fn execute(&mut self, sql: &str) -> Result<u64> {
-        let (written, _) = self.run(sql, Form::Effect).await?;
-        written
-            .as_u64()
+        let rows = self.run(sql, Form::Effect).await?.value;
+        rows.as_u64()
             .ok_or_else(|| Error::internal("a statement has no number of rows"))
     }
 
-    async fn run(&mut self, sql: &str, form: Form) -> Result<(Value, Vec<u8>)> {
+    async fn run(&mut self, sql: &str, form: Form) -> Result<JobOutput> {
         let input = FolderInput {
             folder: self.folder.clone(),
             sql: sql.to_owned(),

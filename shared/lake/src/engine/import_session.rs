@@ -97,14 +97,14 @@ impl<'a> ImportSession<'a> {
             // The file is incomplete or must not be used.
             let _ = std::fs::remove_file(&output);
         })?;
-        let written: StageOutcome = serde_json::from_value(value).map_err(Error::internal)?;
-        if written.segment.is_none() {
+        let outcome: StageOutcome = serde_json::from_value(value).map_err(Error::internal)?;
+        if outcome.segment.is_none() {
             let _ = std::fs::remove_file(&output);
         }
         Ok(Staged {
-            rows: written.rows,
-            segment: written.segment.map(|segment| (segment, output)),
-            faults: written.faults,
+            rows: outcome.rows,
+            segment: outcome.segment.map(|segment| (segment, output)),
+            faults: outcome.faults,
         })
     }
 
@@ -136,8 +136,8 @@ impl<'a> ImportSession<'a> {
             Some(lease) => lease,
             none => none.insert(self.pool.take(None, self.account, self.deadline).await?),
         };
-        let done = lease.run(job, self.deadline).await?;
-        done.map(|(value, _)| value)
+        let output = lease.run(job, self.deadline).await?;
+        output.map(|output| output.value)
     }
 }
 

@@ -3,10 +3,9 @@
 use std::time::{Duration, Instant};
 
 use platform::{Error, ErrorKind, Result};
-use serde_json::Value;
 
 use crate::engine::pool::{Lease, Pool};
-use crate::jobs::protocol::Job;
+use crate::jobs::protocol::{Job, JobOutput};
 
 /// A child bound to a scope. If dropped between two jobs, it leaves the child to the next session of the
 /// scope; if dropped during a job, it ends the child.
@@ -61,15 +60,15 @@ impl<'a> Leased<'a> {
         ))
     }
 
-    pub(crate) async fn run(&mut self, job: Job) -> Result<(Value, Vec<u8>)> {
-        let left = self.due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+    pub(crate) async fn run(&mut self, job: Job) -> Result<JobOutput> {
+        let remaining = self.due.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
             return Err(self.too_slow());
         }
         // Taken out during the job, so that dropping the session ends the child with its job.
-        let taken = self.lease.take();
-        let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
-        let result = match lease.run(job, left).await {
+        let lease = self.lease.take();
+        let mut lease = lease.ok_or_else(|| Error::internal("the session lost its child"))?;
+        let result = match lease.run(job, remaining).await {
             Ok(result) => {
                 // After an internal error of DuckDB the database may be unusable, and after a lack of memory
                 // the address space is fragmented. The next job gets a new child.

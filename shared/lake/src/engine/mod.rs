@@ -1,15 +1,18 @@
 //! Runs DuckDB in child processes, never in the process of the service. See [`crate::run_if_child`].
 
+mod copy;
 mod folder;
 mod import_session;
 mod leased;
 mod pool;
 mod process;
 mod rewriting;
+mod scope;
 mod session;
 
 pub use folder::{FolderSession, sql_path, sql_paths, sql_text};
 pub use import_session::{ImportSession, Stage, Staged};
+pub use scope::Scope;
 pub use session::{QueryPlan, Session};
 
 use std::ffi::OsString;
@@ -24,15 +27,9 @@ use serde_json::{Map, Value};
 use crate::child::limits::EngineLimits;
 use crate::engine::pool::Pool;
 use crate::engine::process::Start;
-use crate::jobs::export::{self, ExportedTable, Form};
+use crate::jobs::export::{self, ExportedTable, Form, Storage};
 use crate::jobs::protocol::Job;
 use crate::query::answer::Format;
-use crate::schema::manifest::{Segment, TableVersion};
-use crate::tables::bound::{BoundTable, Tier};
-use crate::tables::native;
-
-/// Time limit for writing a native copy.
-const COPY_DEADLINE: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -59,20 +56,6 @@ impl EngineConfig {
             limits: EngineLimits::default(),
         })
     }
-}
-
-/// One version's tables, and the folder of its files.
-#[derive(Clone, Copy, Debug)]
-pub struct Scope<'a> {
-    /// Owner of the version; accounts share the children.
-    pub account: &'a str,
-    /// Identifies the version among all tenants, such as `<store>/<version>`. A child bound to a key is
-    /// reused for that key, with the tables that it was bound to.
-    pub key: &'a str,
-    pub tables: &'a [TableVersion],
-    /// The folder of the segments' files, each `<segment id>.parquet`. While a statement runs, the files of
-    /// the tables that it needs must exist; the others need not.
-    pub directory: &'a Path,
 }
 
 /// Runs jobs in child processes. Cheap to clone; requires a tokio runtime.
@@ -162,28 +145,12 @@ impl Engine {
 
     /// Writes tables to a new DuckDB database file in an existing folder that holds nothing else.
     pub async fn export_database(&self, scope: Scope<'_>, output: &Path) -> Result<()> {
-        self.export(scope, Form::Database, output).await
+        self.export(scope, Form::Database(Storage::Oldest), output).await
     }
 
     /// Writes each table to a file `<table>.parquet` in an existing, empty folder.
     pub async fn export_parquet(&self, scope: Scope<'_>, folder: &Path) -> Result<()> {
         self.export(scope, Form::Parquet, folder).await
-    }
-
-    /// Writes the native copy of a table to a file of an existing folder that holds nothing else. It runs
-    /// beside the other children, with half of their memory, because no caller waits for it.
-    pub async fn write_copy(&self, scope: Scope<'_>, table: &TableVersion, output: &Path) -> Result<()> {
-        let job = Job::Export(export::ExportInput {
-            tables: vec![ExportedTable {
-                table: native::copied(scope.bound(table)),
-                description: None,
-            }],
-            form: Form::Copy,
-            output: output.to_owned(),
-        });
-        let mut process = self.pool.start_aside()?;
-        let deadline = self.limits.import_deadline.max(COPY_DEADLINE);
-        process.run(job, deadline, || ()).await?.map(drop)
     }
 
     async fn export(&self, scope: Scope<'_>, form: Form, output: &Path) -> Result<()> {
@@ -213,40 +180,10 @@ impl Engine {
     pub(crate) async fn run_alone(&self, account: &str, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, account, deadline).await?;
-        let done = lease.run(job, deadline).await;
+        let output = lease.run(job, deadline).await;
         drop(lease);
         // Starts the next child only now: an earlier start would take as much processor time as a small job.
         self.pool.warm_for_next();
-        done?.map(|(value, _)| value)
-    }
-}
-
-impl Scope<'_> {
-    /// Returns the path of a segment's file.
-    pub(crate) fn file(&self, segment: &Segment) -> PathBuf {
-        self.directory.join(format!("{}.parquet", segment.segment_id))
-    }
-
-    /// Returns a table with its files.
-    pub(crate) fn bound(&self, table: &TableVersion) -> BoundTable {
-        BoundTable {
-            name: table.name.clone(),
-            columns: table.columns.clone(),
-            files: table.segments.iter().map(|segment| self.file(segment)).collect(),
-            native: None,
-        }
-    }
-
-    /// Returns a table with its files, or with its native copy.
-    pub(crate) fn bound_in(&self, table: &TableVersion, tier: Tier) -> BoundTable {
-        BoundTable {
-            native: (tier == Tier::Native).then(|| self.copy(table)),
-            ..self.bound(table)
-        }
-    }
-
-    /// Returns the path of a table's native copy, which need not exist; see [`Engine::write_copy`].
-    pub fn copy(&self, table: &TableVersion) -> PathBuf {
-        self.directory.join(native::file_name(table))
+        output?.map(|output| output.value)
     }
 }

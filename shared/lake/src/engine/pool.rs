@@ -10,10 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use platform::Result;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
-use serde_json::Value;
 
 use crate::engine::process::{Process, Start};
-use crate::jobs::protocol::Job;
+use crate::jobs::protocol::{Job, JobOutput};
 
 /// Children by the scope that they are bound to.
 pub(crate) struct Pool {
@@ -46,7 +45,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Runs a job like [`Process::run`]; a long job lends its permit to another.
-    pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
+    pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<JobOutput>> {
         self.process.run(job, deadline, || self.permit.lend()).await
     }
 }

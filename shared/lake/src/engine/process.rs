@@ -11,7 +11,6 @@ use platform::config::LIBRARY_PATH;
 use platform::{Error, Result};
 use rustix::process::{Pid, setpriority_pgrp};
 use sandbox::fence::is_unfenced;
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -19,7 +18,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::child::frames::{MAX_FRAME_BYTES, frame_head, frame_lengths};
 use crate::child::limits::EngineLimits;
 use crate::child::settings::{ARGUMENT, Settings};
-use crate::jobs::protocol::{Job, Reply, Request};
+use crate::jobs::protocol::{Job, JobOutput, Reply, Request};
 use crate::statement::messages;
 
 /// Address space that mimalloc, the local runner's allocator, reserves in advance. A child's address space is
@@ -147,13 +146,13 @@ impl Process {
         job: Job,
         deadline: Duration,
         takes_long: impl FnOnce(),
-    ) -> Result<Result<(Value, Vec<u8>)>> {
+    ) -> Result<Result<JobOutput>> {
         let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         let head = frame_head(&Request { deadline_ms, job }, &[]).map_err(Error::internal)?;
         match tokio::time::timeout(deadline + GRACE, self.work(&head, takes_long)).await {
             Err(_) => Err(self.too_slow(deadline)),
             Ok(Err(error)) => Err(self.died(&error).await),
-            Ok(Ok((Reply::Done(value), body))) => Ok(Ok((value, body))),
+            Ok(Ok((Reply::Done(value), body))) => Ok(Ok(JobOutput { value, body })),
             Ok(Ok((Reply::Failed(failure), _))) => {
                 let error = match failure.message.as_str() {
                     messages::OUT_OF_MEMORY => self.out_of_memory(),

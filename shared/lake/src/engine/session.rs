@@ -4,7 +4,7 @@
 //! the files of these tables, then the child runs it. Before the run, only the check has processed the
 //! statement's text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,17 +12,17 @@ use platform::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::engine::Scope;
 use crate::engine::leased::Leased;
 use crate::engine::pool::Pool;
+use crate::engine::scope::Scope;
 use crate::jobs::describe::ResultColumn;
-use crate::jobs::protocol::Job;
+use crate::jobs::protocol::{Job, JobOutput};
 use crate::jobs::query::PlanReply;
 use crate::query::answer::{Answer, AnswerSize, Format};
 use crate::schema::manifest::TableVersion;
 use crate::statement::messages::blame_the_statement;
-use crate::tables::bound::{BoundTable, Tier};
-use crate::tables::native;
+use crate::tables::bound::BoundTable;
+use crate::tables::native::{Tier, Tiers};
 
 /// A child bound to one version. If dropped between two steps, it leaves the child to the next session; if
 /// dropped during a step, it ends the child.
@@ -33,34 +33,14 @@ pub struct Session<'a> {
 
 /// A statement that passed the check. The child keeps it until the next statement.
 pub struct QueryPlan<'a> {
-    /// Tables whose files must exist when the statement runs: the segments of each, or its native copy if
-    /// that is read.
+    /// Tables that the statement needs.
     pub tables: Vec<&'a TableVersion>,
+    /// What to read the tables from; their segments, unless the caller sets others.
+    pub tiers: Tiers,
     /// Whether the answer may change although the data does not.
     pub is_volatile: bool,
     /// The tier that each table's view reads now, as far as the child has views.
-    tiers: HashMap<String, Tier>,
-    /// Tables to read from their native copies.
-    native: HashSet<String>,
-}
-
-impl QueryPlan<'_> {
-    /// Reads a table from its native copy, which must exist.
-    pub fn use_copy(&mut self, table: &TableVersion) {
-        self.native.insert(table.name.clone());
-    }
-
-    /// Returns whether any table is read from its native copy.
-    pub fn uses_copies(&self) -> bool {
-        !self.native.is_empty()
-    }
-
-    fn tier(&self, table: &TableVersion) -> Tier {
-        match self.native.contains(&table.name) {
-            true => Tier::Native,
-            false => Tier::Parquet,
-        }
-    }
+    views: HashMap<String, Tier>,
 }
 
 impl<'a> Session<'a> {
@@ -68,15 +48,9 @@ impl<'a> Session<'a> {
         let (leased, is_bound) = Leased::take(pool, scope.key.to_owned(), scope.account, allowed).await?;
         let mut session = Self { scope, leased };
         if !is_bound {
-            let segments = scope.tables.iter().flat_map(|table| &table.segments);
-            let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
-            let copies = copies.flat_map(|table| native::files(scope.directory, table));
             let bind = Job::Bind {
                 tables: scope.tables.iter().map(|table| table.name.clone()).collect(),
-                files: segments
-                    .map(|segment| scope.file(segment))
-                    .chain(copies)
-                    .collect(),
+                files: scope.files(),
             };
             let bound = session.leased.run(bind).await;
             if bound.is_err() {
@@ -99,22 +73,23 @@ impl<'a> Session<'a> {
             sql: sql.to_owned(),
             params: params.cloned(),
         };
-        let (value, _) = self.leased.run(job).await.map_err(blame_the_statement)?;
-        let reply: PlanReply = read(value)?;
+        let output = self.leased.run(job).await.map_err(blame_the_statement)?;
+        let reply: PlanReply = read(output.value)?;
         let tables = self.scope.tables.iter();
         let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
         let tables: Vec<_> = tables.collect();
-        let known = reply.tables.into_iter();
-        let known = known.filter_map(|planned| Some((planned.name, planned.tier?)));
+        let views = reply.tables.into_iter();
+        let views = views.filter_map(|planned| Some((planned.name, planned.tier?)));
         Ok(QueryPlan {
             tables,
+            tiers: Tiers::default(),
             is_volatile: reply.is_volatile,
-            tiers: known.collect(),
-            native: HashSet::new(),
+            views: views.collect(),
         })
     }
 
-    /// Runs the statement of a plan and returns its first `rows` rows. The files of its tables must exist.
+    /// Runs the statement of a plan and returns its first `rows` rows. The files of its tables must exist, in
+    /// the tiers from which they are read.
     ///
     /// Fails with 400 for errors found only at run time, with 408 after the deadline, with 422 if it needs
     /// too much memory or its answer is larger than `max_bytes`.
@@ -125,60 +100,57 @@ impl<'a> Session<'a> {
         format: Format,
         max_bytes: usize,
     ) -> Result<Answer> {
-        let changed = plan.tables.iter().filter_map(|table| {
-            let tier = plan.tier(table);
-            let is_known = plan.tiers.get(&table.name) == Some(&tier);
-            (!is_known).then(|| self.scope.bound_in(table, tier))
+        let missing = plan.tables.iter().filter_map(|table| {
+            let tier = plan.tiers.of(table);
+            let has_view = plan.views.get(&table.name) == Some(&tier);
+            (!has_view).then(|| self.scope.tiered(table, tier))
         });
         let job = Job::Query {
-            tables: changed.collect(),
+            tables: missing.collect(),
             rows,
             bytes: max_bytes,
             format,
         };
-        let ran = self.leased.run(job).await;
-        let (value, body) = match plan.uses_copies() {
-            // The native copies may have caused the error.
-            true => ran?,
-            false => ran.map_err(blame_the_statement)?,
-        };
-        let written: AnswerSize = read(value)?;
+        let output = self.leased.run(job).await;
+        let JobOutput { value, body } = output.map_err(|error| match plan.tiers.may_have_caused(&error) {
+            true => error,
+            false => blame_the_statement(error),
+        })?;
+        let size: AnswerSize = read(value)?;
         Ok(Answer {
             body: Bytes::from(body),
-            row_count: written.rows as u64,
-            is_truncated: written.is_truncated,
+            row_count: size.rows as u64,
+            is_truncated: size.is_truncated,
         })
     }
 
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
     pub async fn validate(&mut self, plan: &QueryPlan<'a>) -> Result<()> {
         let tables = without_files(plan);
-        let validated = self.leased.run(Job::Validate { tables }).await;
-        validated.map(drop).map_err(blame_the_statement)
+        let output = self.leased.run(Job::Validate { tables }).await;
+        output.map(drop).map_err(blame_the_statement)
     }
 
     /// Describes the columns of a plan's result, without running it and without any file. Fails with 400 if
     /// DuckDB cannot bind the statement.
     pub async fn describe(&mut self, plan: &QueryPlan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
-        let described = self.leased.run(Job::Describe { tables }).await;
-        let (columns, _) = described.map_err(blame_the_statement)?;
-        read(columns)
+        let output = self.leased.run(Job::Describe { tables }).await;
+        read(output.map_err(blame_the_statement)?.value)
     }
 
     /// Returns up to `limit` rows of a table as a JSON array of objects. The table's files must exist.
     pub async fn sample(&mut self, table: &str, limit: usize, max_bytes: usize) -> Result<Bytes> {
         let mut tables = self.scope.tables.iter();
         let table = tables
-            .find(|known| known.name.eq_ignore_ascii_case(table))
+            .find(|candidate| candidate.name.eq_ignore_ascii_case(table))
             .ok_or_else(|| Error::not_found("table", table))?;
         let job = Job::Sample {
             table: self.scope.bound(table),
             rows: limit,
             bytes: max_bytes,
         };
-        let (_, body) = self.leased.run(job).await?;
-        Ok(Bytes::from(body))
+        Ok(Bytes::from(self.leased.run(job).await?.body))
     }
 
     /// Returns the 408 of a session whose time limit is exceeded.
@@ -192,7 +164,6 @@ fn without_files(plan: &QueryPlan<'_>) -> Vec<BoundTable> {
         name: table.name.clone(),
         columns: table.columns.clone(),
         files: Vec::new(),
-        native: None,
     });
     tables.collect()
 }

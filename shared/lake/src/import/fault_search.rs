@@ -13,14 +13,7 @@ use crate::import::source::{Making, Source};
 use crate::import::staging::{Relation, Target};
 use crate::schema::manifest::Segment;
 use crate::statement::messages;
-
-/// Name of the column with row numbers. No column of a table can have this name, so it hides none.
-pub(crate) const ROW_NUMBER: &str = "\"row number\"";
-
-/// Numbers the rows of a relation from 1.
-pub(crate) fn numbered(relation: &str) -> String {
-    format!("(SELECT row_number() OVER () AS {ROW_NUMBER}, * FROM {relation})")
-}
+use crate::tables::sql::{ROW_NUMBER, numbered};
 
 /// A fault of a row that is known before its values are converted: a value of the flaw column of a
 /// [`Relation`], as JSON.

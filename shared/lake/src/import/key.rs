@@ -5,11 +5,10 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::context::Context;
-use crate::import::fault_search::{ROW_NUMBER, numbered};
 use crate::import::faults::{MAX_ROW_ERRORS, MAX_VALUE, shown};
 use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
-use crate::tables::sql;
+use crate::tables::sql::{self, ROW_NUMBER, numbered};
 
 /// A primary key or a unique column. Rows with null in one of the columns do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]

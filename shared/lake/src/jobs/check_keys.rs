@@ -36,10 +36,10 @@ pub(crate) fn run(context: &mut Context, input: &KeyCheckInput) -> Result<Vec<Fa
         let new = layout::relation(connection, &key.columns, std::slice::from_ref(&input.new_file))?;
         if key.first_repeated(context, &new)?.is_some() {
             let repeated = key.repeated(context, &new)?;
-            let repeated = repeated.into_iter().map(|found| {
-                let first = found.first_row;
+            let repeated = repeated.into_iter().map(|entry| {
+                let first = entry.first_row;
                 let what = format!("occurs twice in the imported data, for the first time in row {first}");
-                fault(input, key, found, &what)
+                fault(input, key, entry, &what)
             });
             faults = merge(faults, repeated.collect());
         }
@@ -51,24 +51,24 @@ pub(crate) fn run(context: &mut Context, input: &KeyCheckInput) -> Result<Vec<Fa
             let shared = key.shared(context, &new, &existing)?;
             let shared = shared
                 .into_iter()
-                .map(|found| fault(input, key, found, "is already in the table"));
+                .map(|entry| fault(input, key, entry, "is already in the table"));
             faults = merge(faults, shared.collect());
         }
     }
     Ok(faults)
 }
 
-fn fault(input: &KeyCheckInput, key: &Key, found: Found, what: &str) -> Fault {
-    let reason = format!("the {} = {} {what}", key.title(), found.shown());
-    let (column, value) = match (key.columns.as_slice(), found.values.as_slice()) {
+fn fault(input: &KeyCheckInput, key: &Key, entry: Found, what: &str) -> Fault {
+    let reason = format!("the {} = {} {what}", key.title(), entry.shown());
+    let (column, value) = match (key.columns.as_slice(), entry.values.as_slice()) {
         ([column], [value]) => (Some(column.name.clone()), cut(value)),
-        _ => (None, cut(&found.shown())),
+        _ => (None, cut(&entry.shown())),
     };
     Fault {
         kind: Kind::Key,
         error: RowError {
             table: input.table.clone(),
-            row: found.row,
+            row: entry.row,
             column,
             value: Some(value),
             reason,

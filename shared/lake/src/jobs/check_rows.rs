@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::child::context::Context;
 use crate::child::fence;
-use crate::import::fault_search::{ROW_NUMBER, numbered};
 use crate::import::key::Key;
 use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
-use crate::tables::sql;
+use crate::tables::sql::{self, ROW_NUMBER, numbered};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RowCheckInput {
@@ -73,7 +72,7 @@ fn check_key(context: &Context, input: &RowCheckInput, key: &Key) -> Result<()> 
 
 fn find<T: duckdb::types::FromSql>(context: &Context, query: &str) -> Result<Option<T>> {
     match context.connection.query_row(query, [], |row| row.get(0)) {
-        Ok(found) => Ok(Some(found)),
+        Ok(value) => Ok(Some(value)),
         Err(duckdb::Error::QueryReturnedNoRows) => Ok(None),
         Err(error) => Err(messages::own_error(&error)),
     }

@@ -1,5 +1,4 @@
-//! Writes a version for other programs, as one DuckDB database or one Parquet file per table, and writes
-//! native copies.
+//! Writes the tables of a version to files: one DuckDB database, or one Parquet file per table.
 //!
 //! The output has names and rows. It declares no keys and no required columns: an index takes many times as
 //! long as the rows themselves, and the rows already satisfy the rules.
@@ -37,17 +36,33 @@ pub(crate) struct ExportedTable {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Form {
-    Database,
+    /// A DuckDB database.
+    Database(Storage),
     /// A file `<table>.parquet` for each table.
     Parquet,
-    /// A native copy: a DuckDB database file that only this DuckDB version reads; see
-    /// [`crate::tables::native`].
-    Copy,
+}
+
+/// The storage format of a DuckDB database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Storage {
+    /// The oldest format that can store every type, so that old clients can read it.
+    Oldest,
+    /// The format of this DuckDB version.
+    Latest,
+}
+
+impl Storage {
+    fn version(self) -> &'static str {
+        match self {
+            Self::Oldest => "v1.0.0",
+            Self::Latest => "latest",
+        }
+    }
 }
 
 pub(crate) fn run(context: &Context, input: &ExportInput) -> Result<()> {
     let folder = match input.form {
-        Form::Database | Form::Copy => input.output.parent(),
+        Form::Database(_) => input.output.parent(),
         Form::Parquet => Some(input.output.as_path()),
     };
     let folder = folder.ok_or_else(|| Error::internal("the output has no folder"))?;
@@ -60,9 +75,7 @@ pub(crate) fn run(context: &Context, input: &ExportInput) -> Result<()> {
         "SET threads = 1;",
     )?;
     let statements = match input.form {
-        // The oldest format that can store every type, so that old clients can read it.
-        Form::Database => database(&context.connection, input, "v1.0.0")?,
-        Form::Copy => database(&context.connection, input, "latest")?,
+        Form::Database(storage) => database(&context.connection, input, storage)?,
         Form::Parquet => parquet(&context.connection, input, folder)?,
     };
     for statement in statements {
@@ -84,10 +97,11 @@ fn failed(error: &duckdb::Error) -> Error {
 }
 
 /// Returns the statements that write every table, with the descriptions of tables and columns as comments.
-fn database(connection: &Connection, input: &ExportInput, format: &str) -> Result<Vec<String>> {
+fn database(connection: &Connection, input: &ExportInput, storage: Storage) -> Result<Vec<String>> {
     let mut statements = vec![format!(
-        "ATTACH {} AS {TARGET} (STORAGE_VERSION '{format}')",
-        sql::path(&input.output)?
+        "ATTACH {} AS {TARGET} (STORAGE_VERSION '{}')",
+        sql::path(&input.output)?,
+        storage.version()
     )];
     for ExportedTable { table, description } in &input.tables {
         let relation = layout::relation(connection, &table.columns, &table.files)?;

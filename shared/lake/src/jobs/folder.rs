@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::child::context::Context;
 use crate::import::functions;
+use crate::jobs::protocol::JobOutput;
 use crate::query::answer::{self, Body, Bounds};
 use crate::query::json_text::{self, JsonText};
 use crate::statement::messages;
@@ -31,8 +32,7 @@ pub(crate) enum Form {
     Effect,
 }
 
-/// Returns the reply and the last part of its body.
-pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<(Value, Vec<u8>)> {
+pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<JobOutput> {
     context.enclose(&input.folder, [])?;
     if !context.has_json_text {
         functions::register::<JsonText>(&context.connection, json_text::NAME)?;
@@ -41,14 +41,17 @@ pub(crate) fn run(context: &mut Context, input: &FolderInput) -> Result<(Value, 
     match &input.form {
         Form::Rows { params, bytes } => rows(context, &input.sql, params, *bytes),
         Form::Effect => {
-            let written = context.connection.execute(&input.sql, []);
-            let written = written.map_err(|error| messages::own_error(&error))?;
-            Ok((Value::from(written), Vec::new()))
+            let rows = context.connection.execute(&input.sql, []);
+            let rows = rows.map_err(|error| messages::own_error(&error))?;
+            Ok(JobOutput {
+                value: Value::from(rows),
+                body: Vec::new(),
+            })
         }
     }
 }
 
-fn rows(context: &mut Context, sql: &str, params: &[Value], bytes: usize) -> Result<(Value, Vec<u8>)> {
+fn rows(context: &mut Context, sql: &str, params: &[Value], bytes: usize) -> Result<JobOutput> {
     let to_error = |error: &duckdb::Error| messages::own_error(error);
     let mut statement = context
         .connection
@@ -65,7 +68,10 @@ fn rows(context: &mut Context, sql: &str, params: &[Value], bytes: usize) -> Res
     };
     answer::json_arrays(&statement, bounds, &mut body).map_err(|stopped| stopped.of_own(bytes))?;
     body.end().push(b']');
-    Ok((Value::Null, body.into_rest()))
+    Ok(JobOutput {
+        value: Value::Null,
+        body: body.into_rest(),
+    })
 }
 
 /// Converts a value for binding. DuckDB binds no lists, so an array or an object is bound as its JSON text.

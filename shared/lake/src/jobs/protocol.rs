@@ -15,6 +15,7 @@ use crate::query::answer::Format;
 use crate::statement::messages;
 use crate::statement::position::Position;
 use crate::tables::bound::BoundTable;
+use crate::tables::native::TieredTable;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
@@ -42,7 +43,7 @@ pub(crate) enum Job {
     /// Runs the planned statement. `tables` are the tables that it needs and whose views must be made; the
     /// reply is an `AnswerSize`, its body the answer.
     Query {
-        tables: Vec<BoundTable>,
+        tables: Vec<TieredTable>,
         rows: usize,
         bytes: usize,
         format: Format,
@@ -74,6 +75,13 @@ pub(crate) enum Job {
     Export(export::ExportInput),
     /// See [`folder`].
     Folder(folder::FolderInput),
+}
+
+/// What a job results in: the value of its reply, and the body. In the child, only the part of the body that
+/// was not sent yet.
+pub(crate) struct JobOutput {
+    pub(crate) value: Value,
+    pub(crate) body: Vec<u8>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

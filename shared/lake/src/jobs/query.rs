@@ -12,7 +12,7 @@ use platform::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{bind, variants};
+use super::variants;
 use crate::child::context::Context;
 use crate::query::answer::{self, AnswerSize, Body, Bounds, Format};
 use crate::query::pivots;
@@ -23,8 +23,10 @@ use crate::query::values::bound_values;
 use crate::statement::messages;
 use crate::statement::parameters::{self, Rewritten, Scalar};
 use crate::statement::planned::Planned;
-use crate::tables::bound::{BoundTable, Tier};
+use crate::tables::bound::BoundTable;
+use crate::tables::native::{Tier, TieredTable};
 use crate::tables::sql;
+use crate::tables::views;
 
 /// The parent's view of a checked statement.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,7 +69,7 @@ pub(crate) fn plan(
         took: started.elapsed(),
     });
     let tables = needs.tables.into_iter().map(|name| PlannedTable {
-        tier: context.defined.get(&name).map(|defined| defined.tier),
+        tier: context.views.tier(&name),
         name,
     });
     Ok(PlanReply {
@@ -85,13 +87,13 @@ pub(super) fn planned(context: &mut Context) -> Result<Planned> {
 /// other tier.
 pub(crate) fn run(
     context: &mut Context,
-    tables: &[BoundTable],
+    tables: &[TieredTable],
     bounds: Bounds,
     format: Format,
 ) -> Result<(AnswerSize, Vec<u8>)> {
     let mut planned = planned(context)?;
     let started = Instant::now();
-    bind::define(context, tables)?;
+    context.views.define(&context.connection, tables)?;
     // The types of a PIVOT's values exist only within the transaction.
     if planned.pivots.is_empty() {
         typed_parameters::read(&context.connection, &mut planned.rewritten)?;
@@ -125,7 +127,7 @@ fn answer(
         let executed = execute(connection, tables_of_version, planned)?;
         let statement = executed.statement;
         let mut body = Body::new(&mut context.output);
-        let written = match format {
+        let size = match format {
             Format::Json => {
                 head(&statement, &executed.types, body.end())?;
                 answer::json_arrays(&statement, bounds, &mut body)
@@ -134,17 +136,16 @@ fn answer(
             Format::Arrow => answer::arrow(&statement, bounds, &mut body),
         };
         let rewritten = executed.rewritten.as_ref().unwrap_or(&planned.rewritten);
-        let written =
-            written.map_err(|stopped| stopped.for_caller(&planned.original, rewritten, bounds.bytes))?;
+        let size = size.map_err(|stopped| stopped.for_caller(&planned.original, rewritten, bounds.bytes))?;
         if format == Format::Json {
             let millis = (planned.took + started.elapsed()).as_secs_f64() * 1e3;
             let tail = format!(
                 "],\"row_count\":{},\"truncated\":{},\"execution_time_ms\":{millis:.3}}}",
-                written.rows, written.is_truncated
+                size.rows, size.is_truncated
             );
             body.end().extend_from_slice(tail.as_bytes());
         }
-        Ok((written, body.into_rest()))
+        Ok((size, body.into_rest()))
     })
 }
 
@@ -200,18 +201,19 @@ pub(super) fn over_stand_ins<T>(
     tables: &[BoundTable],
     run: impl FnOnce(&Connection) -> Result<T>,
 ) -> Result<T> {
-    let stand_ins = bind::stand_ins(tables)?;
+    let stand_ins = views::stand_ins(tables)?;
     in_transaction(connection, "BEGIN TRANSACTION", || {
-        let made = connection.execute_batch(&stand_ins);
-        made.map_err(|error| messages::own_error(&error))?;
+        let result = connection.execute_batch(&stand_ins);
+        result.map_err(|error| messages::own_error(&error))?;
         run(connection)
     })
 }
 
 /// Returns the first rows of a table as a JSON array of objects.
-pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) -> Result<Vec<u8>> {
-    bind::define(context, std::slice::from_ref(table))?;
+pub(crate) fn sample(context: &mut Context, table: BoundTable, bounds: Bounds) -> Result<Vec<u8>> {
     let text = format!("SELECT * FROM {}", sql::identifier(&table.name));
+    let of_segments = TieredTable { table, copy: None };
+    context.views.define(&context.connection, &[of_segments])?;
     let rewritten = parameters::rewrite(&text, &Map::new())?;
     in_read_only_transaction(&context.connection, || {
         let statement = stream(&context.connection, &rewritten, &[])

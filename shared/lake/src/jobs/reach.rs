@@ -21,7 +21,7 @@ pub(crate) fn folders(job: &Job) -> Folders {
         Job::Export(input) => Folders {
             write: match input.form {
                 Form::Parquet => vec![input.output.clone()],
-                Form::Database | Form::Copy => parent(&input.output).into_iter().collect(),
+                Form::Database(_) => parent(&input.output).into_iter().collect(),
             },
             ..reading(input.tables.iter().flat_map(|table| &table.table.files))
         },

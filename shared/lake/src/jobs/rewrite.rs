@@ -13,14 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::child::context::Context;
 use crate::child::fence;
 use crate::import::conversion;
-use crate::import::fault_search::{ROW_NUMBER, numbered};
 use crate::import::faults::{MAX_SENTENCES, shown};
 use crate::import::segment_file::{self, CopyError};
 use crate::import::staging::Target;
 use crate::import::type_change::TypeChange;
 use crate::schema::manifest::{ManifestColumn, Segment};
 use crate::statement::messages::{self, Cause};
-use crate::tables::sql;
+use crate::tables::sql::{self, ROW_NUMBER, numbered};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RewriteInput {
@@ -162,8 +161,8 @@ fn bad_values(context: &Context, input: &RewriteInput, file: &File, most: usize)
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         rows.collect()
     };
-    let found = read().map_err(|error| messages::own_error(&error))?;
-    let bad = found.into_iter().filter_map(|(row, index, value)| {
+    let rows = read().map_err(|error| messages::own_error(&error))?;
+    let bad = rows.into_iter().filter_map(|(row, index, value)| {
         let column = input.columns.get(usize::try_from(index).ok()?)?;
         let (name, to, value) = (&column.name, column.column_type, shown(&value));
         Some(Bad {

@@ -33,7 +33,7 @@ use crate::child::frames::{read_frame, write_frame};
 use crate::child::limits::EngineLimits;
 use crate::child::settings::{ARGUMENT, STACK_BYTES, Settings};
 use crate::import::file_format::FileFormat;
-use crate::jobs::protocol::{Failure, Job, Reply, Request};
+use crate::jobs::protocol::{Failure, Job, JobOutput, Reply, Request};
 use crate::jobs::{
     bind, check_keys, check_rows, describe, export, folder, query, reach, rewrite, stage_csv, stage_json,
     stage_parquet,
@@ -160,21 +160,20 @@ fn work(
     let output = File::from(output.map_err(Error::internal)?);
     let mut context = Context::new(connection, output)?;
     while let Ok(request) = jobs.recv() {
-        let done = context.within(Duration::from_millis(request.deadline_ms), |context| {
+        let output = context.within(Duration::from_millis(request.deadline_ms), |context| {
             run_job(context, request.job)
         });
-        let written = match done {
-            Ok((value, body)) => write_frame(&mut context.output, &Reply::Done(value), &body),
+        let sending = match output {
+            Ok(JobOutput { value, body }) => write_frame(&mut context.output, &Reply::Done(value), &body),
             Err(error) => write_frame(&mut context.output, &Reply::Failed(Failure::from(error)), &[]),
         };
         unfinished.fetch_sub(1, Ordering::SeqCst);
-        written.map_err(Error::internal)?;
+        sending.map_err(Error::internal)?;
     }
     Ok(())
 }
 
-/// Runs one job. Returns the value of the reply and the last part of its body.
-pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<(Value, Vec<u8>)> {
+pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<JobOutput> {
     match job {
         Job::Bind { tables, files } => done(bind::run(context, tables, &files)),
         Job::Plan { sql, params } => reply(&query::plan(context, sql, params.as_ref())?),
@@ -184,15 +183,19 @@ pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<(Value, Vec<u8>
             bytes,
             format,
         } => {
-            let (written, body) = query::run(context, &tables, Bounds { rows, bytes }, format)?;
-            Ok((serde_json::to_value(written).map_err(Error::internal)?, body))
+            let (size, body) = query::run(context, &tables, Bounds { rows, bytes }, format)?;
+            let value = serde_json::to_value(size).map_err(Error::internal)?;
+            Ok(JobOutput { value, body })
         }
         Job::Ping => done(Ok(())),
         Job::Validate { tables } => done(query::validate(context, &tables)),
         Job::Describe { tables } => reply(&describe::run(context, &tables)?),
         Job::Sample { table, rows, bytes } => {
-            let body = query::sample(context, &table, Bounds { rows, bytes })?;
-            Ok((Value::Null, body))
+            let body = query::sample(context, table, Bounds { rows, bytes })?;
+            Ok(JobOutput {
+                value: Value::Null,
+                body,
+            })
         }
         Job::Stage { format, input } => reply(&match format {
             FileFormat::Csv => stage_csv::run(context, &input)?,
@@ -207,10 +210,13 @@ pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<(Value, Vec<u8>
     }
 }
 
-fn done(result: Result<()>) -> Result<(Value, Vec<u8>)> {
-    result.map(|()| (Value::Null, Vec::new()))
+fn done(result: Result<()>) -> Result<JobOutput> {
+    reply(&result?)
 }
 
-fn reply(value: &impl Serialize) -> Result<(Value, Vec<u8>)> {
-    Ok((serde_json::to_value(value).map_err(Error::internal)?, Vec::new()))
+fn reply(value: &impl Serialize) -> Result<JobOutput> {
+    Ok(JobOutput {
+        value: serde_json::to_value(value).map_err(Error::internal)?,
+        body: Vec::new(),
+    })
 }

@@ -263,13 +263,13 @@ fn map_columns(
     footer: &Footer,
 ) -> Result<Vec<Source>> {
     let table = &target.table;
-    let known = |name: &str| {
+    let is_of_table = |name: &str| {
         target
             .columns
             .iter()
             .any(|column| column.name.eq_ignore_ascii_case(name))
     };
-    if let Some(FileColumn { name, .. }) = columns.iter().find(|column| !known(&column.name)) {
+    if let Some(FileColumn { name, .. }) = columns.iter().find(|column| !is_of_table(&column.name)) {
         return Err(Error::unprocessable(format!(
             "Table '{table}': the Parquet file has a column {}, which the table does not have.",
             shown(name)

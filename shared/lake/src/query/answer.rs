@@ -65,7 +65,7 @@ pub(crate) struct Bounds {
 pub(crate) struct Body<'a> {
     /// Bytes not sent yet.
     part: Vec<u8>,
-    left: usize,
+    sent: usize,
     output: &'a mut File,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Body<'a> {
     pub(crate) fn new(output: &'a mut File) -> Self {
         Self {
             part: Vec::with_capacity(PART_BYTES / 4),
-            left: 0,
+            sent: 0,
             output,
         }
     }
@@ -90,12 +90,12 @@ impl<'a> Body<'a> {
 
     /// Sends the part if it is large enough; fails if the answer exceeds its size limit.
     fn advance(&mut self, bounds: Bounds) -> Result<(), Stopped> {
-        if self.left + self.part.len() > bounds.bytes {
+        if self.sent + self.part.len() > bounds.bytes {
             return Err(Stopped::TooLarge);
         }
         if self.part.len() >= PART_BYTES {
             write_part(self.output, &self.part).map_err(|error| Stopped::Other(Error::internal(error)))?;
-            self.left += self.part.len();
+            self.sent += self.part.len();
             self.part.clear();
         }
         Ok(())
@@ -232,8 +232,8 @@ fn batches(
         // Values are nested as deep here as on the reading thread.
         let writer = thread::Builder::new().stack_size(STACK_BYTES);
         let writer = writer.spawn_scoped(scope, move || {
-            let mut given = receiver.into_iter();
-            given.try_for_each(|(batch, rows)| write(&batch, rows))
+            let mut batches = receiver.into_iter();
+            batches.try_for_each(|(batch, rows)| write(&batch, rows))
         });
         let writer = writer.map_err(Error::internal)?;
         let mut next = Ok(Some(second));
@@ -244,8 +244,8 @@ fn batches(
             next = batches.next();
         }
         drop(sender);
-        let written = writer.join();
-        written.map_err(|_| Error::internal("the writing of an answer broke off"))??;
+        let result = writer.join();
+        result.map_err(|_| Error::internal("the writing of an answer broke off"))??;
         next.map(|_| batches.read)
     })
 }
@@ -380,7 +380,7 @@ pub(crate) fn arrow(
     }
     let internal = |error| Stopped::Other(Error::internal(error));
     let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;
-    let written = batches(statement, bounds.rows, |batch, rows| {
+    let size = batches(statement, bounds.rows, |batch, rows| {
         let batch = batch.slice(0, rows);
         let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(internal)?;
         writer.write(&batch).map_err(internal)?;
@@ -391,7 +391,7 @@ pub(crate) fn arrow(
         }
     })?;
     writer.finish().map_err(internal)?;
-    Ok(written)
+    Ok(size)
 }
 
 #[cfg(test)]

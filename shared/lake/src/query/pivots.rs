@@ -28,8 +28,14 @@ const MAX_VALUES: usize = 10_000;
 /// A statement in which the name of a type replaces each missing list.
 pub(crate) struct Expansion {
     pub(crate) rewritten: Rewritten,
-    /// Each type's name, and the byte range of the caller's query for its values, if there is one.
-    pub(crate) types: Vec<(String, Option<Range<usize>>)>,
+    pub(crate) types: Vec<PivotType>,
+}
+
+/// A type that stands for a missing list.
+pub(crate) struct PivotType {
+    pub(crate) name: String,
+    /// Byte range of the caller's query for its values, if there is one.
+    pub(crate) query: Option<Range<usize>>,
 }
 
 /// Replaces each missing list by the name of a type; None if no list is missing.
@@ -56,10 +62,13 @@ pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
             match missing(entry) {
                 Some(Missing::List(end)) => {
                     edits.push((end..end, format!(" IN {name}")));
-                    types.push((name, None));
+                    types.push(PivotType { name, query: None });
                 }
                 Some(Missing::Query(parentheses)) => {
-                    types.push((name.clone(), Some(parentheses.start + 1..parentheses.end - 1)));
+                    types.push(PivotType {
+                        name: name.clone(),
+                        query: Some(parentheses.start + 1..parentheses.end - 1),
+                    });
                     edits.push((parentheses, format!(" {name} ")));
                 }
                 None => {}
@@ -240,11 +249,11 @@ fn values(
             "A PIVOT of the query finds more than {MAX_VALUES} values; list those that count: ON … IN (…)."
         )));
     }
-    let mut known = HashSet::new();
+    let mut unique = HashSet::new();
     let values = read
         .into_iter()
         .flatten()
-        .filter(|value| known.insert(value.clone()));
+        .filter(|value| unique.insert(value.clone()));
     Ok(values.collect())
 }
 

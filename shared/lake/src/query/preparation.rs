@@ -9,7 +9,7 @@ use crate::query::pivots;
 use crate::query::pivots::Expansion;
 use crate::statement::check::{Needs, check_tree};
 use crate::statement::parameters::Rewritten;
-use crate::statement::pivot_queries;
+use crate::statement::pivot_queries::{self, OpenPivot};
 use crate::statement::planned::PivotValues;
 use crate::statement::tree;
 use crate::statement::tree::Tree;
@@ -29,15 +29,15 @@ pub(crate) fn check(
         || Error::invalid("Only SELECT statements are allowed; a store is changed by its other operations.");
     let expansion = pivots::expand(rewritten)?.ok_or_else(is_no_select)?;
     let tree = tree::parse(connection, original, &expansion.rewritten)?.ok_or_else(is_no_select)?;
-    let names = expansion.types.iter().map(|(name, _)| name.clone());
+    let names = expansion.types.iter().map(|pivot_type| pivot_type.name.clone());
     let names: Vec<_> = names.collect();
     let mut needs = check_tree(&tree.value, tables, &names, original, &expansion.rewritten)?;
-    let mut known = HashSet::new();
-    for found in pivot_queries::find(&tree) {
-        if !known.insert(found.type_name.clone()) {
+    let mut type_names = HashSet::new();
+    for pivot in pivot_queries::find(&tree) {
+        if !type_names.insert(pivot.type_name.clone()) {
             continue;
         }
-        let (query, of_values) = values(connection, &tree, &expansion, &found, rewritten)?;
+        let (query, of_values) = values(connection, &tree, &expansion, &pivot, rewritten)?;
         let of_values = match of_values {
             Some(part) => {
                 let tree = tree::parse(connection, original, &part)?.ok_or_else(|| {
@@ -59,7 +59,7 @@ pub(crate) fn check(
         needs.tables.extend(of_values.tables);
         needs.is_volatile |= of_values.is_volatile;
         needs.pivots.push(PivotValues {
-            type_name: found.type_name,
+            type_name: pivot.type_name,
             sql: query,
         });
     }
@@ -71,17 +71,17 @@ fn values(
     connection: &Connection,
     tree: &Tree,
     expansion: &Expansion,
-    found: &pivot_queries::Found,
+    pivot: &OpenPivot,
     rewritten: &Rewritten,
 ) -> Result<(String, Option<Rewritten>)> {
     let mut types = expansion.types.iter();
-    let own = types.find_map(|(name, query)| query.clone().filter(|_| *name == found.type_name));
-    match own {
+    let pivot_type = types.find(|pivot_type| pivot_type.name == pivot.type_name);
+    match pivot_type.and_then(|pivot_type| pivot_type.query.clone()) {
         Some(range) => {
             let part = rewritten.part(range);
             Ok((part.sql.trim_start().to_owned(), Some(part)))
         }
-        None => Ok((pivot_queries::query(connection, tree, found)?, None)),
+        None => Ok((pivot_queries::query(connection, tree, pivot)?, None)),
     }
 }
 

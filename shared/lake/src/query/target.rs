@@ -107,10 +107,10 @@ impl Target {
                     query_row(connection, &query, text, |row| Ok((row.get(0)?, row.get(1)?)))?;
                 match row {
                     (true, _) => return Ok(None),
-                    (false, Some(written)) => format!(
+                    (false, Some(value)) => format!(
                         "{} would be read as {} in {to}; write the values as they are in the type",
                         shown(text),
-                        shown(&written)
+                        shown(&value)
                     ),
                     (false, None) => format!("{} is not a {to}", shown(text)),
                 }

@@ -104,9 +104,9 @@ impl<'a> Alter<'a> {
 
     /// Renames all columns at once, so that two columns can swap their names.
     pub(crate) fn rename(&mut self, renames: &[ColumnRename]) -> Result<()> {
-        let found = renames.iter().map(|rename| self.position(&rename.from));
-        let found = found.collect::<Result<Vec<_>>>()?;
-        for (at, rename) in found.into_iter().zip(renames) {
+        let positions = renames.iter().map(|rename| self.position(&rename.from));
+        let positions = positions.collect::<Result<Vec<_>>>()?;
+        for (at, rename) in positions.into_iter().zip(renames) {
             if let Some(column) = self.table.columns.get_mut(at) {
                 column.name.clone_from(&rename.to);
             }
@@ -114,7 +114,7 @@ impl<'a> Alter<'a> {
         let mut names = BTreeSet::new();
         for column in &self.table.columns {
             if !names.insert(column.name.to_ascii_lowercase()) {
-                return Err(self.taken(&column.name));
+                return Err(self.name_conflict(&column.name));
             }
         }
         Ok(())
@@ -194,7 +194,7 @@ impl<'a> Alter<'a> {
     pub(crate) fn add(&mut self, column: &Column, path: &str) -> Result<()> {
         column.validate(path)?;
         if self.has_column(&column.name) {
-            return Err(self.taken(&column.name));
+            return Err(self.name_conflict(&column.name));
         }
         let default = column.default_value().map_err(Error::internal)?;
         let default = default.filter(|default| *default != DefaultValue::Null);
@@ -292,8 +292,8 @@ impl<'a> Alter<'a> {
 
     /// Returns the keys that the table's former keys do not imply.
     fn new_keys(&self) -> Vec<KeyCheck> {
-        let known = keys(self.before);
-        let known: Vec<_> = known
+        let old = keys(self.before);
+        let old: Vec<_> = old
             .iter()
             .filter(|key| key.field_ids.iter().all(|id| !self.converted.contains(id)))
             .collect();
@@ -310,9 +310,9 @@ impl<'a> Alter<'a> {
         };
         let mut new = keys(&self.table);
         new.retain(|key| {
-            let follows = known
+            let follows = old
                 .iter()
-                .any(|known| known.field_ids.iter().all(|id| key.field_ids.contains(id)));
+                .any(|old| old.field_ids.iter().all(|id| key.field_ids.contains(id)));
             !follows && !key.field_ids.iter().any(|id| is_free(*id))
         });
         new
@@ -340,7 +340,7 @@ impl<'a> Alter<'a> {
             .ok_or_else(|| Error::not_found("column", &format!("{}.{}", self.table.name, shown(name))))
     }
 
-    fn taken(&self, name: &str) -> Error {
+    fn name_conflict(&self, name: &str) -> Error {
         Error::conflict(format!(
             "Table '{}' would have two columns named '{name}'; case does not count.",
             self.table.name

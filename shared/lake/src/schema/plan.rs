@@ -178,10 +178,10 @@ impl SchemaPlan {
 
     /// Renames the ends of the relationships of `base` to current names; fails if a column no longer exists.
     fn keep_relationships(&mut self, base: &Manifest, relationships: &[Relationship]) -> Result<()> {
-        let mut kept = Vec::new();
+        let mut current = Vec::new();
         for relationship in relationships {
             let end = |text: &str| {
-                self.renamed(base, text).ok_or_else(|| {
+                self.current_name(base, text).ok_or_else(|| {
                     Error::conflict(format!(
                         "The relationship {} → {} names '{text}', which would be dropped; take it out of the schema's \
                          'relationships' first, or in the same update of the schema.",
@@ -189,18 +189,18 @@ impl SchemaPlan {
                     ))
                 })
             };
-            kept.push(Relationship {
+            current.push(Relationship {
                 from: end(&relationship.from)?,
                 to: end(&relationship.to)?,
                 relationship_type: relationship.relationship_type,
             });
         }
-        self.manifest.relationships = kept;
+        self.manifest.relationships = current;
         Ok(())
     }
 
     /// Returns the current name of a column of `base`.
-    fn renamed(&self, base: &Manifest, end: &str) -> Option<String> {
+    fn current_name(&self, base: &Manifest, end: &str) -> Option<String> {
         let (table, column) = end.split_once('.')?;
         let before = base.table(table)?;
         let field_id = before.column(column)?.field_id;
@@ -213,11 +213,11 @@ impl SchemaPlan {
 
     fn set_relationships(&mut self, relationships: &[Relationship]) -> Result<()> {
         let mut seen = BTreeSet::new();
-        let mut found = Vec::new();
+        let mut current = Vec::new();
         for (index, relationship) in relationships.iter().enumerate() {
             let path = format!("relationships[{index}]");
             let end = |field: &str, text: &str| {
-                self.renamed(&self.manifest, text).ok_or_else(|| {
+                self.current_name(&self.manifest, text).ok_or_else(|| {
                     Error::invalid(format!(
                         "{path}.{field} '{}' is not a column of a table of the data store; write <table>.<column>.",
                         shown(text)
@@ -230,13 +230,13 @@ impl SchemaPlan {
                     "{path} relates {from} and {to}, which are related already."
                 )));
             }
-            found.push(Relationship {
+            current.push(Relationship {
                 from,
                 to,
                 relationship_type: relationship.relationship_type,
             });
         }
-        self.manifest.relationships = found;
+        self.manifest.relationships = current;
         Ok(())
     }
 }

@@ -18,8 +18,8 @@ use crate::statement::parameters::Rewritten;
 use crate::statement::planned::PivotValues;
 use crate::statement::volatile::{is_volatile_function, is_volatile_word};
 
-/// Prefix of the names of attached native copies; a number follows.
-pub(crate) const NATIVE_DATABASE: &str = "native";
+/// Prefix of the names of the databases that a child attaches; a number follows.
+pub(crate) const ATTACHED_DATABASE: &str = "native";
 /// Table functions that read only their arguments.
 const TABLE_FUNCTIONS: [&str; 8] = [
     "generate_series",
@@ -160,11 +160,11 @@ enum Qualifier {
 /// Returns whether a qualifier names a database or schema of DuckDB itself, which DuckDB prefers to a column
 /// of that name.
 fn is_of_the_catalog(name: &str) -> bool {
-    let is_copy = |name: &str| {
-        let number = name.strip_prefix(NATIVE_DATABASE);
+    let is_attached = |name: &str| {
+        let number = name.strip_prefix(ATTACHED_DATABASE);
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    CATALOG.contains(&name) || is_copy(name)
+    CATALOG.contains(&name) || is_attached(name)
 }
 
 impl Check<'_> {
@@ -384,7 +384,7 @@ impl Check<'_> {
         let pivots = value.get("pivots").and_then(Value::as_array);
         for pivot in pivots.into_iter().flatten() {
             let name = pivot.get("pivot_enum").and_then(Value::as_str).unwrap_or("");
-            if !name.is_empty() && !self.pivot_types.iter().any(|known| known == name) {
+            if !name.is_empty() && !self.pivot_types.iter().any(|pivot_type| pivot_type == name) {
                 return Err(self.refuse(
                     value,
                     "PIVOT takes its values from a list or a query, not from a type",
@@ -401,7 +401,7 @@ impl Check<'_> {
             && text("catalog_name").is_empty()
             && scope
                 .iter()
-                .any(|known| known.is_recurring && known.name.eq_ignore_ascii_case(name));
+                .any(|expression| expression.is_recurring && expression.name.eq_ignore_ascii_case(name));
         if is_recurring && value.get("at_clause").is_none_or(Value::is_null) {
             return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
         }
@@ -416,14 +416,18 @@ impl Check<'_> {
         }
         let table = self.tables.iter().find(|table| table.eq_ignore_ascii_case(name));
         self.needs.borrow_mut().tables.extend(table.cloned());
-        if table.is_some() || scope.iter().any(|known| known.name.eq_ignore_ascii_case(name)) {
+        if table.is_some()
+            || scope
+                .iter()
+                .any(|expression| expression.name.eq_ignore_ascii_case(name))
+        {
             return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
         }
         let candidates: BTreeSet<&str> = self
             .tables
             .iter()
             .map(String::as_str)
-            .chain(scope.iter().map(|known| known.name.as_str()))
+            .chain(scope.iter().map(|expression| expression.name.as_str()))
             .collect();
         let suggestion = messages::closest(name, candidates)
             .map_or_else(String::new, |close| format!("; did you mean '{close}'?"));

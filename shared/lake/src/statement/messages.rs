@@ -197,7 +197,7 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The parent process replaces this by a sentence and logs it.
 pub(crate) const FENCED: &str = "fenced";
-/// Stays an internal error until it is certain that no native copy caused it.
+/// Stays an internal error until it is certain that the statement caused it.
 pub(crate) const FAULT: &str = "engine fault";
 
 /// Replaces an internal error of DuckDB by a 422, where only the statement can have caused it.
@@ -237,9 +237,8 @@ fn error_at(
     let sentence = closed(&sentence);
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
-            let (line, column) = rewritten.position(original, position);
-            Error::new(kind, format!("Line {line}, column {column}: {sentence}"))
-                .with_source(Position { line, column })
+            let position @ Position { line, column } = rewritten.position(original, position);
+            Error::new(kind, format!("Line {line}, column {column}: {sentence}")).with_source(position)
         }
         None => Error::new(kind, sentence),
     }
@@ -433,9 +432,9 @@ mod tests {
                 .prepare(sql)
                 .and_then(|mut statement| statement.execute([]))
                 .unwrap_err();
-            let (text, found) = text_and_position(&failed);
+            let (text, actual) = text_and_position(&failed);
             assert!(text.starts_with(sentence), "{text}");
-            assert_eq!(found, position, "{text}");
+            assert_eq!(actual, position, "{text}");
         }
     }
 

@@ -107,15 +107,17 @@ impl Rewritten {
         }
     }
 
-    /// Returns line and column, both from 1, of the caller's text `original` for byte `offset` of the
-    /// rewritten statement.
-    pub(crate) fn position(&self, original: &str, offset: usize) -> (usize, usize) {
+    /// Returns the position in the caller's text `original` for byte `offset` of the rewritten statement.
+    pub(crate) fn position(&self, original: &str, offset: usize) -> Position {
         let target = self.in_original(offset);
         let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
         let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
         let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
         let newlines = before.iter().filter(|byte| **byte == b'\n').count();
-        (newlines + 1, line.iter().filter(is_letter).count() + 1)
+        Position {
+            line: newlines + 1,
+            column: line.iter().filter(is_letter).count() + 1,
+        }
     }
 
     /// Writes the caller's names in place of `$1`, `$2` and so on in a sentence of DuckDB.
@@ -160,9 +162,9 @@ impl Rewritten {
 
 /// Returns the names of the parameters in `sql`, each once, in the order of first use.
 pub fn names(sql: &str) -> Vec<String> {
-    let mut known = HashSet::new();
+    let mut unique = HashSet::new();
     let names = scan(sql).into_iter().filter_map(|piece| match piece {
-        Piece::Parameter { name, .. } if known.insert(name) => Some(name.to_owned()),
+        Piece::Parameter { name, .. } if unique.insert(name) => Some(name.to_owned()),
         _ => None,
     });
     names.collect()
@@ -207,21 +209,21 @@ fn rewrite_with(
         offsets: Vec::new(),
     };
     // The replacement of each name by kind of place, so that its second use shares the parameter.
-    let mut known: HashMap<(&str, Place), String> = HashMap::new();
+    let mut replacements: HashMap<(&str, Place), String> = HashMap::new();
     for piece in scan(sql) {
         match piece {
             Piece::Text(text) => rewritten.sql.push_str(text),
             // Replaced by as many spaces as it has bytes, so that positions stay.
             Piece::Space(text) => rewritten.sql.extend(text.bytes().map(|_| ' ')),
             Piece::Placeholder { offset } => {
-                let (line, column) = rewritten.position(sql, offset);
+                let position @ Position { line, column } = rewritten.position(sql, offset);
                 return Err(Error::invalid(format!(
                     "Line {line}, column {column}: parameters are written as {{{{name}}}}, not with '$' or '?'."
                 ))
-                .with_source(Position { line, column }));
+                .with_source(position));
             }
             Piece::Parameter { name, offset, place } => {
-                let replacement = match known.entry((name, place)) {
+                let replacement = match replacements.entry((name, place)) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => entry.insert(replace(name, place, &mut rewritten.values)?),
                 };

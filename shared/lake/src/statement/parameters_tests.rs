@@ -3,6 +3,10 @@ use serde_json::json;
 
 use super::*;
 
+const fn at(line: usize, column: usize) -> Position {
+    Position { line, column }
+}
+
 fn rewritten(sql: &str, params: Value) -> Rewritten {
     rewrite(sql, params.as_object().unwrap()).unwrap()
 }
@@ -147,14 +151,13 @@ fn missing_values_objects_and_foreign_placeholders_are_refused() {
 fn positions_are_those_of_the_callers_text() {
     let sql = "select {{a}},\n {{a}} é nope";
     let result = rewritten(sql, json!({ "a": [1, 2, 3] }));
-    let (line, column) = result.position(sql, result.sql.find("nope").unwrap());
-    assert_eq!((line, column), (2, 10));
-    assert_eq!(result.position(sql, result.sql.find("$2").unwrap()), (1, 8));
-    assert_eq!(result.position(sql, 10_000), (2, 14));
+    assert_eq!(result.position(sql, result.sql.find("nope").unwrap()), at(2, 10));
+    assert_eq!(result.position(sql, result.sql.find("$2").unwrap()), at(1, 8));
+    assert_eq!(result.position(sql, 10_000), at(2, 14));
     let sql = "select 'ééé',\n 'é', nope";
     assert_eq!(
         rewritten(sql, json!({})).position(sql, sql.find("nope").unwrap()),
-        (2, 7)
+        at(2, 7)
     );
 }
 
@@ -217,15 +220,15 @@ fn places_are_those_of_the_caller_also_after_an_edit() {
     assert_eq!(edited.sql, "pivot t on\n$1 IN p0, x in  p1 \nusing $1 + y");
     assert_eq!(edited.values, rewritten.values);
     for (part, place) in [
-        ("pivot", (1, 1)),
-        ("$1 IN", (2, 1)),
-        (", x", (2, 6)),
-        ("p1", (2, 13)),
-        ("using", (3, 1)),
-        (" + y", (3, 12)),
+        ("pivot", at(1, 1)),
+        ("$1 IN", at(2, 1)),
+        (", x", at(2, 6)),
+        ("p1", at(2, 13)),
+        ("using", at(3, 1)),
+        (" + y", at(3, 12)),
     ] {
         assert_eq!(edited.position(original, find(&edited, part)), place, "{part}");
     }
     let part = rewritten.part(open + 1..close - 1);
-    assert_eq!(part.position(original, find(&part, "select")), (2, 14));
+    assert_eq!(part.position(original, find(&part, "select")), at(2, 14));
 }

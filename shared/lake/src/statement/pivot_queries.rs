@@ -12,12 +12,19 @@ use serde_json::value::RawValue;
 use crate::statement::tree::Tree;
 
 /// A PIVOT that reads its values from a type.
-pub(crate) struct Found {
+pub(crate) struct OpenPivot {
     pub(crate) type_name: String,
     source: Path,
     expression: Path,
     /// The common table expressions in scope by name, innermost last.
-    scope: Vec<(String, Path)>,
+    scope: Vec<NamedPath>,
+}
+
+/// A common table expression.
+#[derive(Clone)]
+struct NamedPath {
+    name: String,
+    path: Path,
 }
 
 type Path = Vec<Step>;
@@ -29,18 +36,18 @@ enum Step {
 }
 
 /// Returns the PIVOTs of the tree that read their values from types, each after the PIVOTs in its source.
-pub(crate) fn find(tree: &Tree) -> Vec<Found> {
-    let mut found = Vec::new();
-    walk(&tree.value, &mut Vec::new(), &mut Vec::new(), &mut found);
-    found
+pub(crate) fn find(tree: &Tree) -> Vec<OpenPivot> {
+    let mut open = Vec::new();
+    walk(&tree.value, &mut Vec::new(), &mut Vec::new(), &mut open);
+    open
 }
 
-fn walk(value: &Value, path: &mut Path, scope: &mut Vec<(String, Path)>, found: &mut Vec<Found>) {
+fn walk(value: &Value, path: &mut Path, scope: &mut Vec<NamedPath>, open: &mut Vec<OpenPivot>) {
     match value {
         Value::Array(values) => {
             for (index, value) in values.iter().enumerate() {
                 path.push(Step::Index(index));
-                walk(value, path, scope, found);
+                walk(value, path, scope, open);
                 path.pop();
             }
         }
@@ -50,13 +57,16 @@ fn walk(value: &Value, path: &mut Path, scope: &mut Vec<(String, Path)>, found: 
             for (index, expression) in expressions.into_iter().flatten().enumerate() {
                 let name = expression.get("key").and_then(Value::as_str).unwrap_or("");
                 path.extend([key("cte_map"), key("map"), Step::Index(index)]);
-                walk(expression, path, scope, found);
-                scope.push((name.to_ascii_lowercase(), path.clone()));
+                walk(expression, path, scope, open);
+                scope.push(NamedPath {
+                    name: name.to_ascii_lowercase(),
+                    path: path.clone(),
+                });
                 path.truncate(path.len() - 3);
             }
             for (name, member) in members.iter().filter(|(name, _)| *name != "cte_map") {
                 path.push(key(name));
-                walk(member, path, scope, found);
+                walk(member, path, scope, open);
                 path.pop();
             }
             let pivots = value.get("pivots").and_then(Value::as_array);
@@ -70,7 +80,7 @@ fn walk(value: &Value, path: &mut Path, scope: &mut Vec<(String, Path)>, found: 
                         key("pivot_expressions"),
                         Step::Index(0),
                     ];
-                    found.push(Found {
+                    open.push(OpenPivot {
                         type_name: type_name.to_owned(),
                         source: below(&[key("source")]),
                         expression: below(&expression),
@@ -90,7 +100,7 @@ fn key(name: &str) -> Step {
 
 /// Returns the query that DuckDB would run for the values of a PIVOT: its expression as text, distinct,
 /// sorted, not null. Fails with 400 if the PIVOT's source depends on the surrounding statement.
-pub(crate) fn query(connection: &Connection, tree: &Tree, found: &Found) -> Result<String> {
+pub(crate) fn query(connection: &Connection, tree: &Tree, pivot: &OpenPivot) -> Result<String> {
     let no_query = || {
         Error::invalid(
             "The values of a PIVOT in the query cannot be read by themselves; list them: ON … IN (…).",
@@ -98,14 +108,14 @@ pub(crate) fn query(connection: &Connection, tree: &Tree, found: &Found) -> Resu
     };
     let part = |path: &Path| raw(&tree.text, path).ok_or_else(no_query);
     let mut expressions = HashMap::new();
-    for (at, (name, path)) in found.scope.iter().enumerate() {
+    for (at, NamedPath { name, path }) in pivot.scope.iter().enumerate() {
         // An inner expression hides an outer one of the same name.
         expressions.insert(name, (at, part(path)?));
     }
     let mut expressions: Vec<_> = expressions.into_values().collect();
     expressions.sort_by_key(|(at, _)| *at);
     let expressions: Vec<_> = expressions.into_iter().map(|(_, text)| text).collect();
-    let expression = part(&found.expression)?;
+    let expression = part(&pivot.expression)?;
     let document = format!(
         r#"{{"error":false,"statements":[{{"node":{{"type":"SELECT_NODE","modifiers":[
         {{"type":"DISTINCT_MODIFIER","distinct_on_targets":[]}},{{"type":"ORDER_MODIFIER","orders":[{{"type":"ORDER_DEFAULT",
@@ -117,7 +127,7 @@ pub(crate) fn query(connection: &Connection, tree: &Tree, found: &Found) -> Resu
         "children":[{expression}]}},"group_expressions":[],"group_sets":[],"aggregate_handling":"STANDARD_HANDLING",
         "having":null,"sample":null,"qualify":null}},"named_param_map":[]}}]}}"#,
         expressions.join(","),
-        part(&found.source)?
+        part(&pivot.source)?
     );
     connection
         .query_row("SELECT json_deserialize_sql(?::JSON)", [&document], |row| {

@@ -65,9 +65,9 @@ mod tests {
                 "{name}"
             );
         }
-        let known = functions("true");
+        let all = functions("true");
         for name in FUNCTIONS {
-            assert!(known.contains(name), "{name} is no function any more");
+            assert!(all.contains(name), "{name} is no function any more");
             assert!(
                 allowed.contains(name),
                 "{name} is not allowed, so it need not be here"

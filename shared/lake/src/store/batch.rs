@@ -27,12 +27,15 @@ impl DataStores {
         let mut bytes_left = MAX_ANSWER_BYTES;
         let mut answers = Vec::with_capacity(queries.len());
         for query in queries {
-            let answer = match time.left() {
+            let answer = match time.remaining() {
                 None => Err(time.is_over()),
                 Some(_) if bytes_left < MIN_ANSWER_BYTES => Err(Error::unprocessable(
                     "The answers before this one fill the whole answer; lower 'limit', or ask in several requests.",
                 )),
-                Some(left) => match self.query_within(tenant, loaded, query, left, bytes_left).await {
+                Some(remaining) => match self
+                    .query_within(tenant, loaded, query, remaining, bytes_left)
+                    .await
+                {
                     Ok(answered) => Ok(answered.answer.body),
                     Err(failure) if failure.kind() == ErrorKind::Timeout => Err(time.is_over()),
                     Err(failure) => Err(failure),
@@ -57,9 +60,9 @@ impl DataStores {
         let time = Allowance::new(self.inner.engine.limits().deadline);
         let mut faults = Vec::with_capacity(statements.len());
         for sql in statements {
-            let left = time.left().ok_or_else(|| time.is_over())?;
+            let remaining = time.remaining().ok_or_else(|| time.is_over())?;
             let checked = async {
-                let mut session = self.session(loaded, left).await?;
+                let mut session = self.session(loaded, remaining).await?;
                 let plan = session.plan(sql, None).await?;
                 session.validate(&plan).await
             };
@@ -91,8 +94,8 @@ impl Allowance {
         }
     }
 
-    fn left(&self) -> Option<Duration> {
-        Some(self.due.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    fn remaining(&self) -> Option<Duration> {
+        Some(self.due.saturating_duration_since(Instant::now())).filter(|time| !time.is_zero())
     }
 
     fn is_over(&self) -> Error {

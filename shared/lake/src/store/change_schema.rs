@@ -51,7 +51,7 @@ impl DataStores {
         let now = self.inner.clock.now();
         let mut cache = RewriteCache {
             tenant,
-            folder: tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?,
+            folder: tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?,
             now,
             rewritten: HashMap::new(),
         };
@@ -96,14 +96,14 @@ impl DataStores {
         let before = tables.find(|table| table.table_id == altered.table.table_id);
         let before = before.ok_or_else(|| Error::internal("an altered table is not in the manifest"))?;
         let store = &base.store_id;
-        let files = self.files(cache.tenant, store, [before]).await?;
+        let files = self.inner.files.of(cache.tenant, store, [before]).await?;
         let mut table = altered.table.clone();
         let mut paths = files.paths();
         if altered.rewrite.is_some() {
-            let made = self.rewrite(cache, store, before, altered, &paths).await?;
+            let segments = self.rewrite(cache, store, before, altered, &paths).await?;
             let folder = cache.folder.path();
-            paths = made.iter().map(|segment| output(folder, segment)).collect();
-            table.segments = made;
+            paths = segments.iter().map(|segment| output(folder, segment)).collect();
+            table.segments = segments;
         }
         if !altered.required.is_empty() || !altered.keys.is_empty() {
             let account = cache.tenant.account();
@@ -145,7 +145,7 @@ impl DataStores {
         }
         if !missing.is_empty() {
             let folder = cache.folder.path();
-            let made = self
+            let segments = self
                 .inner
                 .engine
                 .rewrite(
@@ -157,7 +157,7 @@ impl DataStores {
                     cache.now,
                 )
                 .await?;
-            for (old_id, segment) in old_ids.into_iter().zip(made) {
+            for (old_id, segment) in old_ids.into_iter().zip(segments) {
                 let key = keys::segment_key(cache.tenant, store, &segment.segment_id);
                 self.inner
                     .objects

@@ -138,12 +138,12 @@ impl DataStores {
             },
             ..import
         });
-        let written = self
+        let outcome = self
             .inner
             .records
             .commit(tenant, &record, &version, import.as_ref())
             .await;
-        if matches!(written, Ok(Written::Done)) {
+        if matches!(outcome, Ok(Written::Done)) {
             self.reached(Step::HeadMoved);
             return Ok(Some((
                 Loaded {
@@ -172,7 +172,7 @@ impl DataStores {
                 version,
             )));
         }
-        written.map(|_| None)
+        outcome.map(|_| None)
     }
 }
 

@@ -24,10 +24,6 @@ const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
 /// Fewest segments that justify a version, unless they make a large one.
 const MIN_GROUP: usize = 8;
 
-/// Small segments of a table at which it is due, unless the configuration says otherwise. From about 50
-/// files, a query takes noticeably longer.
-pub(super) const DUE_SEGMENTS: u64 = 32;
-
 /// Some segments of a table, and the new segment with their rows.
 struct Merged {
     table_id: u32,
@@ -72,12 +68,12 @@ impl DataStores {
         let mut merged = Vec::new();
         for table in &manifest.tables {
             for group in groups(&table.segments) {
-                let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+                let folder = tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?;
                 let part = TableVersion {
                     segments: group.clone(),
                     ..table.clone()
                 };
-                let files = self.files(tenant, store, [&part]).await?;
+                let files = self.inner.files.of(tenant, store, [&part]).await?;
                 let input = rewrite::File {
                     paths: files.paths(),
                     rows_before: 0,
@@ -85,7 +81,7 @@ impl DataStores {
                 };
                 let as_it_is = as_it_is(&part);
                 let engine = &self.inner.engine;
-                let made = engine
+                let segments = engine
                     .rewrite(
                         tenant.account(),
                         &part,
@@ -95,7 +91,7 @@ impl DataStores {
                         now,
                     )
                     .await?;
-                for new in made {
+                for new in segments {
                     let key = keys::segment_key(tenant, store, &new.segment_id);
                     let file = folder.path().join(format!("{}.parquet", new.segment_id));
                     self.inner.objects.put_file(&key, &file).await?;
@@ -143,12 +139,12 @@ fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
 
 /// Makes a rewrite that changes no value.
 fn as_it_is(table: &TableVersion) -> Altered {
-    let kept = table
+    let sources = table
         .columns
         .iter()
         .map(|column| ValueSource::Kept(column.field_id));
     Altered {
-        rewrite: Some(kept.collect()),
+        rewrite: Some(sources.collect()),
         ..Altered::new(table.clone())
     }
 }
@@ -191,6 +187,7 @@ fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DUE_SEGMENTS;
     use super::*;
 
     fn sizes(of: &[u64]) -> Vec<usize> {

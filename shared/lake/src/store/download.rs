@@ -69,14 +69,15 @@ impl DataStores {
     }
 
     async fn build(&self, tenant: &Tenant, loaded: &Loaded, format: DownloadFormat, key: &str) -> Result<()> {
-        let building = self.inner.segments.fetch_lock(key);
+        let building = self.inner.files.cache.fetch_lock(key);
         let _one_at_a_time = building.lock().await;
         if self.inner.objects.exists(key).await? {
             return Ok(());
         }
         let tables = &loaded.manifest.tables;
-        let _files = self.files(tenant, &loaded.manifest.store_id, tables).await?;
-        let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+        let store = &loaded.manifest.store_id;
+        let _files = self.inner.files.of(tenant, store, tables).await?;
+        let folder = tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?;
         let contents = folder.path().join("contents");
         std::fs::create_dir(&contents).map_err(Error::internal)?;
         let scope = self.scope(loaded);

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use futures::future::{BoxFuture, FutureExt as _, ready};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use platform::objects::Objects;
 use platform::{Error, Result, Tenant};
 
-use super::{DataStores, keys};
+use super::keys;
 use crate::schema::manifest::{Segment, TableVersion};
-use crate::store::file_cache::{CachedObject, Pin};
+use crate::store::file_cache::{CachedObject, FileCache, Pin};
+use crate::tables::native::is_copy;
 
 /// Concurrent fetches of segments: object stores have a high latency and serve many requests in parallel.
 const MAX_FETCHES: usize = 16;
@@ -38,22 +40,40 @@ impl Files {
     }
 }
 
-impl DataStores {
+/// The cache of segments, each `<segment id>.parquet`, and of native copies. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct SegmentFiles {
+    objects: Objects,
+    pub(super) cache: FileCache,
+    /// Folder for temporary files, on the same file system.
+    pub(super) staging: PathBuf,
+}
+
+impl SegmentFiles {
+    /// Opens the cache in the folder of the data stores.
+    pub(super) fn open(objects: Objects, directory: &Path, max_bytes: u64) -> std::io::Result<Self> {
+        let keeps = |file: &Path| is_copy(file) || file.extension().is_some_and(|ending| ending == "parquet");
+        Ok(Self {
+            objects,
+            cache: FileCache::open(&directory.join("segments"), max_bytes, keeps)?,
+            staging: directory.join("staging"),
+        })
+    }
+
     /// Fetches the missing files of the tables' segments.
-    pub(super) async fn files(
+    pub(super) async fn of(
         &self,
         tenant: &Tenant,
         store: &str,
         tables: impl IntoIterator<Item = &TableVersion>,
     ) -> Result<Files> {
         let segments = tables.into_iter().flat_map(|table| &table.segments);
-        let pins = segments.map(|segment| {
-            let found = self.inner.segments.find(&file_name(segment), Some(segment.bytes));
-            match found {
+        let pins = segments.map(
+            |segment| match self.cache.find(&file_name(segment), Some(segment.bytes)) {
                 Some(pin) => ready(Ok(pin)).boxed(),
                 None => self.fetch(tenant, store, segment).boxed(),
-            }
-        });
+            },
+        );
         let pins: Vec<BoxFuture<'_, Result<Pin>>> = pins.collect();
         let pins = stream::iter(pins).buffered(MAX_FETCHES).try_collect();
         Ok(Files { pins: pins.await? })
@@ -66,11 +86,8 @@ impl DataStores {
             bytes: segment.bytes,
             sha256: &segment.sha256,
         };
-        let part = self.inner.staging.join(format!("{}.part", segment.segment_id));
-        self.inner
-            .segments
-            .fetch(&self.inner.objects, object, &part)
-            .await
+        let part = self.staging.join(format!("{}.part", segment.segment_id));
+        self.cache.fetch(&self.objects, object, &part).await
     }
 }
 

@@ -89,25 +89,25 @@ impl DataStores {
         let reachable = Box::pin(self.reachable(tenant, store, retention, now, &mut collected)).await?;
 
         let list_key = keys::garbage_key(tenant, store);
-        let known = self.garbage_list(&list_key).await?;
+        let previous = self.garbage_list(&list_key).await?;
         let is_garbage = |key: &String| *key != list_key && !reachable.contains(key);
         let garbage: Vec<_> = objects
             .into_iter()
             .filter(|object| is_garbage(&object.key))
             .collect();
-        let found = garbage.iter().map(|object| {
-            let first = known.get(&object.key).copied();
+        let unreachable = garbage.iter().map(|object| {
+            let first = previous.get(&object.key).copied();
             (object.key.clone(), first.unwrap_or(now))
         });
-        let found: BTreeMap<_, _> = found.collect();
-        if found != known {
-            self.write_garbage_list(&list_key, &found).await?;
+        let unreachable: BTreeMap<_, _> = unreachable.collect();
+        if unreachable != previous {
+            self.write_garbage_list(&list_key, &unreachable).await?;
             self.reached(Step::GarbageListed);
         }
 
         let is_over = |since: UtcTime| is_older(since, now, retention.grace);
         let (over, waiting): (Vec<_>, Vec<_>) = garbage.into_iter().partition(|object| {
-            let first = found.get(&object.key).copied();
+            let first = unreachable.get(&object.key).copied();
             is_over(object.modified) && first.is_some_and(is_over)
         });
         collected.waiting_objects = waiting.len() as u64;
@@ -141,7 +141,7 @@ impl DataStores {
         // become current after this read. The current version may be missing in the list.
         let current = records.find_any(tenant, store).await?.map(|head| head.version_id);
         let is_listed = |id: &String| versions.iter().any(|version| version.id == *id);
-        let mut kept: Vec<_> = current.iter().filter(|id| !is_listed(id)).cloned().collect();
+        let mut live: Vec<_> = current.iter().filter(|id| !is_listed(id)).cloned().collect();
         for version in versions {
             let is_old = retention
                 .versions
@@ -151,25 +151,25 @@ impl DataStores {
                 self.reached(Step::VersionRemoved);
                 collected.removed_versions += 1;
             } else {
-                kept.push(version.id);
+                live.push(version.id);
             }
         }
-        let read = kept.into_iter().map(|version| async move {
+        let names = live.into_iter().map(|version| async move {
             let key = keys::manifest_key(tenant, store, &version);
             let bytes = self.inner.objects.find(&key).await?;
             // Without this manifest, its segments are unknown.
             let bytes = bytes.ok_or_else(|| Error::internal(format!("the manifest {key} is missing")))?;
             let manifest = Manifest::from_json(&bytes)?;
             let segments = manifest.tables.iter().flat_map(|table| &table.segments);
-            let named = segments.map(|segment| keys::segment_key(tenant, store, &segment.segment_id));
-            Ok::<Vec<_>, Error>(named.chain([key]).collect())
+            let names = segments.map(|segment| keys::segment_key(tenant, store, &segment.segment_id));
+            Ok::<Vec<_>, Error>(names.chain([key]).collect())
         });
-        let read: Vec<_> = read.collect();
-        let named: Vec<Vec<String>> = futures::stream::iter(read)
+        let names: Vec<_> = names.collect();
+        let names: Vec<Vec<String>> = futures::stream::iter(names)
             .buffer_unordered(AT_A_TIME)
             .try_collect()
             .await?;
-        Ok(named.into_iter().flatten().collect())
+        Ok(names.into_iter().flatten().collect())
     }
 
     async fn garbage_list(&self, key: &str) -> Result<BTreeMap<String, UtcTime>> {

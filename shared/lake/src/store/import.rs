@@ -6,12 +6,11 @@
 //! only if a table's columns changed meanwhile.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join;
-use platform::queue::Queue;
-use platform::sources::{RemoteFile, Sources};
+use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
+use platform::sources::RemoteFile;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -29,15 +28,6 @@ use crate::import::file_format::FileFormat;
 use crate::import::overlap::may_share_a_key;
 use crate::import::rounding::Rounding;
 use crate::schema::manifest::{Manifest, TableVersion};
-
-/// Services that imports need besides the store itself.
-#[derive(Clone, Default)]
-pub struct ImportServices {
-    /// Fetches remote files; None if remote files are not supported.
-    pub sources: Option<Sources>,
-    /// Queue for hints at background imports and compactions; None if there are none.
-    pub queue: Option<Arc<dyn Queue>>,
-}
 
 #[derive(Clone, Debug)]
 pub struct Import {
@@ -74,7 +64,7 @@ pub enum ImportSource {
     },
     /// A remote file.
     Remote {
-        /// Fetched by [`ImportServices::sources`].
+        /// Fetched by [`ImportServices::sources`](super::ImportServices::sources).
         file: RemoteFile,
         format: FileFormat,
     },
@@ -193,7 +183,7 @@ impl DataStores {
         record: ImportRecord,
         has_job: bool,
     ) -> Result<ImportRecord> {
-        let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+        let folder = tempfile::tempdir_in(&self.inner.files.staging).map_err(Error::internal)?;
         let mut staging = Staging {
             import,
             inputs: self.inputs(tenant, import, folder.path()).await?,
@@ -248,11 +238,11 @@ impl DataStores {
         for (wanted, input) in import.tables.iter().zip(&staging.inputs) {
             let table = table(&base.manifest, &wanted.table)?;
             let name = table.name.to_lowercase();
-            let kept = staging.tables.remove(&name);
-            let kept = kept.filter(|kept| kept.table.columns == table.columns);
-            let is_uploaded = kept.is_some();
-            let made = match kept {
-                Some(kept) => kept,
+            let previous = staging.tables.remove(&name);
+            let previous = previous.filter(|previous| previous.table.columns == table.columns);
+            let is_uploaded = previous.is_some();
+            let current = match previous {
+                Some(previous) => previous,
                 None => {
                     let stage = Stage {
                         table,
@@ -267,19 +257,19 @@ impl DataStores {
                     }
                 }
             };
-            is_refused |= !made.staged.faults.is_empty();
-            let check = self.check_keys(&mut session, tenant, base, table, &made.staged, import.mode);
+            is_refused |= !current.staged.faults.is_empty();
+            let check = self.check_keys(&mut session, tenant, base, table, &current.staged, import.mode);
             let keys = if is_uploaded || is_refused {
                 check.await?
             } else {
                 // Both at once: a segment that no version names does no harm.
-                try_join(self.upload_segment(tenant, base, &made.staged), check)
+                try_join(self.upload_segment(tenant, base, &current.staged), check)
                     .await?
                     .1
             };
             is_refused |= !keys.is_empty();
-            faults.push(faults::merge(made.staged.faults.clone(), keys));
-            staging.tables.insert(name, made);
+            faults.push(faults::merge(current.staged.faults.clone(), keys));
+            staging.tables.insert(name, current);
         }
         match is_refused {
             true => Err(faults::refusal(&faults)),
@@ -288,8 +278,8 @@ impl DataStores {
     }
 
     /// Uploads a new segment, which no version names yet.
-    async fn upload_segment(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
-        if let Some((segment, path)) = &made.segment {
+    async fn upload_segment(&self, tenant: &Tenant, base: &Loaded, staged: &Staged) -> Result<()> {
+        if let Some((segment, path)) = &staged.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
             self.reached(Step::SegmentWritten);
@@ -310,10 +300,11 @@ impl DataStores {
             return Ok(Vec::new());
         };
         // Replaced rows cannot conflict with new rows; new rows can conflict with each other.
-        let mut kept = table.clone();
-        kept.segments
+        let mut rivals = table.clone();
+        rivals
+            .segments
             .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
-        let existing = self.files(tenant, &base.record.id, [&kept]).await?;
+        let existing = self.inner.files.of(tenant, &base.record.id, [&rivals]).await?;
         let existing = existing.link_into(path.parent().unwrap_or(path))?;
         session.check_keys(table, path, existing).await
     }

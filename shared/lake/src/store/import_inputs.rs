@@ -84,8 +84,8 @@ impl DataStores {
             ImportSource::Remote { file, format } => {
                 let deadline = self.inner.engine.limits().import_deadline;
                 let sources = self.sources()?;
-                let got = sources.get_to_file(tenant, file, path, max_bytes, deadline).await;
-                got.map_err(|error| error.at(&uri(table)))?;
+                let result = sources.get_to_file(tenant, file, path, max_bytes, deadline).await;
+                result.map_err(|error| error.at(&uri(table)))?;
                 Ok(*format)
             }
         }

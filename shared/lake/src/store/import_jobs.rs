@@ -105,11 +105,11 @@ impl DataStores {
     pub async fn run_import(&self, hint: &ImportHint) -> Result<()> {
         let tenant = &hint.tenant;
         let records = &self.inner.records;
-        let found = records
+        let job = records
             .find_import_job(tenant, &hint.store_id, &hint.import_id)
             .await?;
         let now = self.inner.clock.now();
-        let Some(before) = found.filter(|job| job.held_until <= now) else {
+        let Some(before) = job.filter(|job| job.held_until <= now) else {
             return Ok(());
         };
         let record = records.import(tenant, &hint.store_id, &hint.import_id).await?;

@@ -34,30 +34,29 @@ mod update_schema;
 mod upload;
 mod versions;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cache::ManifestCache;
+use files::SegmentFiles;
 use native::Copies;
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
+use platform::queue::Queue;
+use crate::records::stores::Stores;
+use platform::sources::Sources;
 use platform::{Clock, Result};
 
-use crate::records::stores::Stores;
-
-use self::compaction::DUE_SEGMENTS;
 use crate::child::limits::EngineLimits;
 use crate::engine::{Engine, EngineConfig};
-use crate::store::file_cache::FileCache;
-use crate::tables::native::EXTENSION;
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;
 pub use download::{DownloadFormat, LINK_LIFETIME};
 pub use garbage::{Collected, Retention};
 pub use hints::{Hint, StoreHint};
-pub use import::{Import, ImportServices, ImportSource, ImportTable};
+pub use import::{Import, ImportSource, ImportTable};
 pub use import_jobs::ImportHint;
 pub use keys::{manifest_key, segment_key};
 pub use query::{Answered, Query};
@@ -69,6 +68,10 @@ pub use versions::Snapshot;
 const MIB: u64 = 1_024 * 1_024;
 /// Less than API Gateway's limit for a response, 29 s.
 const IMPORT_WAIT_SECONDS: u64 = 20;
+
+/// Small segments of a table at which it is compacted, unless the configuration says otherwise. From about 50
+/// files, a query takes noticeably longer.
+const DUE_SEGMENTS: u64 = 32;
 
 /// Most bytes of all files of an import whose request waits.
 pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
@@ -146,6 +149,15 @@ pub fn compact_at_segments(environment: &Environment) -> Result<u64, ConfigError
     environment.number("MILLRACE_COMPACT_AT_SEGMENTS", DUE_SEGMENTS)
 }
 
+/// Services that imports need besides the store itself.
+#[derive(Clone, Default)]
+pub struct ImportServices {
+    /// Fetches remote files; None if remote files are not supported.
+    pub sources: Option<Sources>,
+    /// Queue for hints at background imports and compactions; None if there are none.
+    pub queue: Option<Arc<dyn Queue>>,
+}
+
 /// The data stores of every tenant. Cheap to clone.
 #[derive(Clone)]
 pub struct DataStores {
@@ -158,10 +170,8 @@ struct Inner {
     objects: Objects,
     engine: Engine,
     manifests: ManifestCache,
-    /// Segments, each `<segment id>.parquet`, and native copies of tables.
-    segments: FileCache,
-    copies: Copies,
-    staging: PathBuf,
+    files: SegmentFiles,
+    copies: Arc<Copies>,
     imports: ImportServices,
     compact_at_segments: u64,
     import_patience: Duration,
@@ -205,21 +215,21 @@ impl DataStores {
             import_deadline: config.import_deadline,
             ..EngineLimits::for_queries(config.query_memory_bytes)
         };
-        let is_whole = |path: &Path| {
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            ending.is_some_and(|ending| ["parquet", EXTENSION].contains(&ending))
-        };
-        let segments = FileCache::open(&directory.join("segments"), config.cache_bytes, is_whole)
+        let engine = Engine::new(engine);
+        let files = SegmentFiles::open(objects.clone(), &directory, config.cache_bytes)
             .map_err(|error| unusable(&error))?;
         let inner = Inner {
             clock,
             records,
             objects,
-            engine: Engine::new(engine),
+            copies: Arc::new(Copies::new(
+                files.clone(),
+                engine.clone(),
+                config.max_copied_bytes,
+            )),
+            engine,
             manifests: ManifestCache::default(),
-            segments,
-            copies: Copies::new(config.max_copied_bytes),
-            staging,
+            files,
             imports,
             compact_at_segments: config.compact_at_segments,
             import_patience: config.import_patience,
@@ -238,5 +248,12 @@ impl DataStores {
 
     pub fn records(&self) -> &Stores {
         &self.inner.records
+    }
+
+    /// Ends the process like a kill if a test configured this step: no destructor runs, nothing is flushed.
+    fn reached(&self, step: Step) {
+        if self.inner.crash_at == Some(step) {
+            std::process::abort();
+        }
     }
 }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
-use platform::{Error, ErrorKind, Result, Tenant, metrics};
+use platform::{Error, Result, Tenant, metrics};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
-use tracing::warn;
 
 use super::files::Files;
 use super::{DataStores, Loaded};
@@ -64,42 +63,33 @@ impl DataStores {
         let began = Instant::now();
         let mut session = self.session(loaded, allowed).await?;
         let mut plan = session.plan(query.sql, Some(query.params)).await?;
-        // A file that is removed or replaced while the child reads it stays readable for the child.
-        let mut copies = Vec::new();
-        let mut others = Vec::new();
-        for table in plan.tables.clone() {
-            match self.find_copy(table) {
-                Some(copy) => {
-                    plan.use_copy(table);
-                    copies.push(copy);
-                }
-                None => others.push(table),
-            }
-        }
-        let files = self.files_in_time(&session, tenant, loaded, others).await?;
+        let sources = self.inner.copies.sources(&plan.tables);
+        plan.tiers = sources.tiers;
+        let files = self
+            .files_in_time(&session, tenant, loaded, &sources.of_segments)
+            .await?;
         let rows = EngineLimits::rows(query.limit);
-        let answered = session.query(&plan, rows, query.format, max_bytes).await;
-        if let Err(error) = &answered
-            && error.kind() == ErrorKind::Internal
-            && plan.uses_copies()
+        let answer = session.query(&plan, rows, query.format, max_bytes).await;
+        if let Err(error) = &answer
+            && plan.tiers.may_have_caused(error)
         {
-            warn!(%error, "copies of tables are discarded, because a query over them failed");
-            drop((files, copies));
-            self.discard_copies(&plan.tables);
-            let left = session.due().saturating_duration_since(std::time::Instant::now());
+            drop((files, sources.copies));
+            self.inner.copies.discard(&plan.tables, error);
+            let remaining = session.due().saturating_duration_since(std::time::Instant::now());
             drop(session);
-            return Box::pin(self.query_within(tenant, loaded, query, left, room)).await;
+            return Box::pin(self.query_within(tenant, loaded, query, remaining, room)).await;
         }
-        let answer = answered?;
-        let sent = sent_bytes(&answer.body);
-        if query.format != Format::Arrow && sent > room {
+        let answer = answer?;
+        let bytes = sent_bytes(&answer.body);
+        if query.format != Format::Arrow && bytes > room {
             return Err(Error::unprocessable(format!(
-                "The answer takes {sent} bytes, in which a quote and a backslash count twice, of the {room} that it may; \
+                "The answer takes {bytes} bytes, in which a quote and a backslash count twice, of the {room} that it may; \
                  lower 'limit', or select fewer columns."
             )));
         }
         metrics::query_done(began.elapsed());
-        self.count_reads(tenant, loaded, &plan.tables);
+        let store = &loaded.manifest.store_id;
+        self.inner.copies.count_reads(tenant, store, &plan.tables);
         Ok(Answered {
             answer,
             is_volatile: plan.is_volatile,
@@ -117,7 +107,7 @@ impl DataStores {
     ) -> Result<Box<RawValue>> {
         let limits = self.inner.engine.limits();
         let mut session = self.session(loaded, limits.deadline).await?;
-        let _files = self.files_in_time(&session, tenant, loaded, [table]).await?;
+        let _files = self.files_in_time(&session, tenant, loaded, &[table]).await?;
         let rows = session
             .sample(&table.name, limit, limits.max_result_bytes)
             .await?;
@@ -133,7 +123,7 @@ impl DataStores {
             account: loaded.tenant.account(),
             key: &loaded.manifest.version_id,
             tables: &loaded.manifest.tables,
-            directory: self.inner.segments.directory(),
+            directory: self.inner.files.cache.directory(),
         }
     }
 
@@ -143,10 +133,10 @@ impl DataStores {
         session: &Session<'_>,
         tenant: &Tenant,
         loaded: &Loaded,
-        tables: impl IntoIterator<Item = &TableVersion> + Clone,
+        tables: &[&TableVersion],
     ) -> Result<Files> {
-        let bytes: u64 = tables.clone().into_iter().map(TableVersion::bytes).sum();
-        let most = self.inner.segments.max_bytes();
+        let bytes: u64 = tables.iter().map(|table| table.bytes()).sum();
+        let most = self.inner.files.cache.max_bytes();
         if bytes > most {
             return Err(Error::unprocessable(format!(
                 "The tables of this statement have {} MB of data files, and a query can read {} MB. Keep what it does not need in \
@@ -155,7 +145,8 @@ impl DataStores {
                 most / 1_000_000
             )));
         }
-        let files = self.files(tenant, &loaded.manifest.store_id, tables);
+        let tables = tables.iter().copied();
+        let files = self.inner.files.of(tenant, &loaded.manifest.store_id, tables);
         timeout_at(Instant::from_std(session.due()), files)
             .await
             .map_err(|_| session.too_slow())?

@@ -1,13 +1,19 @@
 //! Names native copies and reads them: DuckDB database files of often read tables, which are faster than
 //! Parquet.
 //!
+//! A query reads each table from one of two tiers: from its segments, or from its copy.
+//!
 //! A copy is one table in its own file, in the folder of the segments. Its name identifies its content: the
 //! segments, and the columns read from them. Versions with the same rows share it, and a rename of a column
 //! does not affect it, because it names columns by field id. It can be made again from the segments at any
 //! time.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use duckdb::Connection;
+use platform::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::schema::manifest::{ManifestColumn, TableVersion};
@@ -15,11 +21,65 @@ use crate::tables::bound::BoundTable;
 use crate::tables::sql;
 
 /// Extension of a copy's file name.
-pub(crate) const EXTENSION: &str = "duckdb";
+const EXTENSION: &str = "duckdb";
 /// Name of the table in its file.
 const TABLE: &str = "t";
 /// Part of every file name; must rise when the form of copies changes.
 const FORM: &str = "1";
+
+/// What a query reads a table from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Tier {
+    Parquet,
+    Native,
+}
+
+/// Tiers that a query reads its tables from; by default the segments of each.
+#[derive(Clone, Debug, Default)]
+pub struct Tiers {
+    /// Names of the tables that are read from their copies.
+    native: HashSet<String>,
+}
+
+impl Tiers {
+    /// Reads a table from its copy, which must exist.
+    pub fn use_copy(&mut self, table: &TableVersion) {
+        self.native.insert(table.name.clone());
+    }
+
+    pub(crate) fn of(&self, table: &TableVersion) -> Tier {
+        match self.native.contains(&table.name) {
+            true => Tier::Native,
+            false => Tier::Parquet,
+        }
+    }
+
+    /// Returns whether a copy may have caused an error, so that the query may succeed without copies.
+    pub(crate) fn may_have_caused(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::Internal && !self.native.is_empty()
+    }
+}
+
+/// A table as the child reads it in a query: from its files, or from its copy if there is one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TieredTable {
+    pub(crate) table: BoundTable,
+    pub(crate) copy: Option<PathBuf>,
+}
+
+impl TieredTable {
+    pub(crate) fn tier(&self) -> Tier {
+        match self.copy {
+            Some(_) => Tier::Native,
+            None => Tier::Parquet,
+        }
+    }
+}
+
+/// Returns whether the cache may keep a file of an earlier process as a copy.
+pub(crate) fn is_copy(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == EXTENSION)
+}
 
 /// Returns the file name of the copy of `table`.
 pub(crate) fn file_name(table: &TableVersion) -> String {
@@ -59,6 +119,14 @@ pub(crate) fn copied(mut table: BoundTable) -> BoundTable {
         column.description = None;
     }
     table
+}
+
+/// Attaches the copy in `file` as a database.
+pub(crate) fn attach(connection: &Connection, file: &Path, database: &str) -> Result<()> {
+    let attach = format!("ATTACH {} AS {database} (READ_ONLY)", sql::path(file)?);
+    // Not the caller's fault, whatever DuckDB reports about the file: the parent can read the segments
+    // instead.
+    connection.execute_batch(&attach).map_err(Error::internal)
 }
 
 /// Returns a relation with `columns` over the copy in an attached database.

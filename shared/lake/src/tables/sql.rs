@@ -34,6 +34,14 @@ pub(crate) fn paths<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Str
     Ok(format!("[{}]", literals.join(", ")))
 }
 
+/// Name of the column with row numbers. No column of a table can have this name, so it hides none.
+pub(crate) const ROW_NUMBER: &str = "\"row number\"";
+
+/// Numbers the rows of a relation from 1.
+pub(crate) fn numbered(relation: &str) -> String {
+    format!("(SELECT row_number() OVER () AS {ROW_NUMBER}, * FROM {relation})")
+}
+
 /// Returns a relation with exactly `columns`, in their order, over Parquet files written under field ids. A
 /// file without a column gives its initial default, a renamed column is found by its id, and a narrower type
 /// is widened.

@@ -180,9 +180,9 @@ impl Store {
         let limits = self.engine.limits();
         let mut session = self.engine.open(self.scope(), limits.deadline).await?;
         let mut plan = session.plan(sql, Some(params)).await?;
-        for table in plan.tables.clone() {
+        for table in &plan.tables {
             if self.scope().copy(table).exists() {
-                plan.use_copy(table);
+                plan.tiers.use_copy(table);
             }
         }
         let answer = session
