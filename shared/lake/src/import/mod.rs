@@ -11,7 +11,6 @@ pub(crate) mod int96;
 pub(crate) mod json_rows;
 pub(crate) mod key;
 pub(crate) mod nested;
-pub(crate) mod nesting;
 pub(crate) mod overlap;
 pub(crate) mod parquet_element;
 pub(crate) mod parquet_footer;
