@@ -214,7 +214,8 @@ mod tests {
     const DOUBLE: Form = Form::Floating { bits: 53 };
 
     fn check(rows: &str, forms: &[Form]) -> bool {
-        let text = format!("{}\n{rows}", vec!["name"; forms.len()].join(","));
+        let end = if rows.contains('\r') { "\r\n" } else { "\n" };
+        let text = format!("{}{end}{rows}", vec!["name"; forms.len()].join(","));
         matches!(is_plain(text.as_bytes(), forms), Ok(true))
     }
 
@@ -223,7 +224,7 @@ mod tests {
         for rows in [
             "",
             "a,1,1.5,2024-05-01,2024-05-01T10:00:00Z\n",
-            "a,-1,-1,2024-05-01,2024-05-01 10:00:00.123456\r\n\"b,\"\"\nc\",,,,\r\n",
+            "a,-1,-1,2024-05-01,2024-05-01 10:00:00.123456\r\n\"b,\"\"\nc\",,,,\r\n\r\n",
             ",,,,",
             "a,007,0.10,9999-99-99,2024-05-01T10:00:00",
             "\"a\",\"1\",\"1.5\",\"2024-05-01\",\"2024-05-01T10:00:00Z\"",
