@@ -26,6 +26,7 @@
 mod child;
 mod engine;
 #[cfg(fuzzing)]
+#[path = "../fuzz/fuzzing/mod.rs"]
 pub mod fuzzing;
 mod import;
 mod jobs;

@@ -2,15 +2,14 @@
 //!
 //! DuckDB reads a truncated gzip or zstd file as if it ended there, and does not check gzip's checksum, so
 //! rows of an import would be missing without any error. Therefore a compressed file is read through once
-//! before DuckDB decompresses it.
+//! before its rows are read.
 //!
 //! DuckDB 1.5.5 also loses rows of a gzip file with several members if the end of its read buffer falls into
-//! a member's header, and refuses optional parts of a header. Such a file is compressed again, as one zstd
-//! frame.
+//! a member's header, and refuses optional parts of a header. It is not given such a file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,8 +31,6 @@ const MAX_RATIO: u64 = 300;
 const FREE_MEMBERS: u64 = 10_000;
 const BYTES_A_MEMBER: u64 = 1_024;
 const BUFFER_BYTES: usize = 256 * 1_024;
-/// The fastest of zstd's usual levels.
-const ZSTD_LEVEL: i32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -91,10 +88,6 @@ impl Compression {
         }))
     }
 
-    fn decoder(self, path: &Path) -> io::Result<Box<dyn Read>> {
-        self.decode(File::open(path)?, Arc::default())
-    }
-
     fn decode(self, file: impl Read + 'static, members: Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
         let file = BufReader::with_capacity(BUFFER_BYTES, file);
         Ok(match self {
@@ -104,40 +97,18 @@ impl Compression {
         })
     }
 
-    /// Returns a file with the same content that DuckDB reads completely. Fails with 422 if the file is
-    /// damaged or a decompression bomb.
-    pub(crate) fn prepare(self, path: &Path, table: &str) -> Result<Prepared> {
-        let refuse = |error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error)));
-        let read = |mut plain: Box<dyn Read>| io::copy(&mut plain, &mut io::sink()).map(drop);
-        match self {
-            Self::None => {}
-            Self::Zstd => self.open(path).and_then(read).map_err(refuse)?,
-            Self::Gzip => {
-                let members = Arc::new(AtomicU64::new(0));
-                let plain = self.open_counting(path, Arc::clone(&members));
-                plain.and_then(read).map_err(refuse)?;
-                let is_simple = has_simple_header(path).map_err(Error::internal)?;
-                if members.load(Ordering::Relaxed) > 1 || !is_simple {
-                    return Ok(Prepared {
-                        path: self.compress_again(path).map_err(Error::internal)?,
-                        compression: Self::Zstd,
-                    });
-                }
-            }
+    /// Reads a compressed file through; fails with 422 if it is damaged or a decompression bomb. Returns
+    /// whether DuckDB reads it whole.
+    pub(crate) fn check(self, path: &Path, table: &str) -> Result<bool> {
+        if self == Self::None {
+            return Ok(true);
         }
-        Ok(Prepared {
-            path: path.to_owned(),
-            compression: self,
-        })
-    }
-
-    /// Keeps the first file, because a repeated import starts from it.
-    fn compress_again(self, path: &Path) -> io::Result<PathBuf> {
-        let again = path.with_extension("zst");
-        let mut encoder = zstd::stream::write::Encoder::new(File::create(&again)?, ZSTD_LEVEL)?;
-        io::copy(&mut self.decoder(path)?, &mut encoder)?;
-        encoder.finish()?;
-        Ok(again)
+        let members = Arc::new(AtomicU64::new(0));
+        self.open_counting(path, Arc::clone(&members))
+            .and_then(|mut plain| io::copy(&mut plain, &mut io::sink()))
+            .map_err(|error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error))))?;
+        let is_gzip = self == Self::Gzip;
+        Ok(!is_gzip || members.load(Ordering::Relaxed) == 1 && has_simple_header(path)?)
     }
 
     /// Describes why a file could not be read to its end.
@@ -153,27 +124,15 @@ impl Compression {
     }
 }
 
-/// A file that is complete, is no decompression bomb, and that DuckDB reads correctly.
-#[derive(Clone)]
-pub(crate) struct Prepared {
-    pub(crate) path: PathBuf,
-    pub(crate) compression: Compression,
-}
-
-impl Prepared {
-    /// Opens the decompressed content without a guard.
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Read>> {
-        self.compression.decoder(&self.path)
-    }
-}
-
 /// Returns whether the header of a gzip file has at most a name: DuckDB refuses all other optional parts (RFC
 /// 1952, 2.3.1).
-fn has_simple_header(path: &Path) -> io::Result<bool> {
+fn has_simple_header(path: &Path) -> Result<bool> {
     const FLAGS: usize = 3;
     const HAS_NAME: u8 = 0b1000;
     let mut header = [0; FLAGS + 1];
-    File::open(path)?.read_exact(&mut header)?;
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut header))
+        .map_err(Error::internal)?;
     Ok(header[FLAGS] & !HAS_NAME == 0)
 }
 

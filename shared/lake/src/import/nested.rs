@@ -30,7 +30,7 @@ pub(crate) enum FileType {
 
 impl FileType {
     /// Returns the type of a column, from the name of DuckDB's type and the leaves that the footer tells;
-    /// None if they do not go together. The caller has checked the levels.
+    /// None if they do not go together.
     pub(crate) fn of_column(name: &str, leaves: Option<&Vec<Leaf>>) -> Option<Self> {
         let mut file_type = Self::parse(name);
         if let Some(leaves) = leaves {
@@ -94,6 +94,16 @@ impl FileType {
 
     pub(crate) fn is_nested(&self) -> bool {
         matches!(self, Self::List(_) | Self::Struct(_) | Self::Map(..))
+    }
+
+    /// Returns the levels of lists, structs and maps.
+    pub(crate) fn levels(&self) -> usize {
+        match self {
+            Self::List(elements) => 1 + elements.levels(),
+            Self::Struct(fields) => 1 + fields.iter().map(|field| field.1.levels()).max().unwrap_or(0),
+            Self::Map(keys, values) => 1 + keys.levels().max(values.levels()),
+            Self::Int96 | Self::UtcNanoseconds | Self::Plain(_) => 0,
+        }
     }
 
     /// Returns SQL for `value`, which is nested, with texts for bytes and for times that DuckDB reads as

@@ -7,36 +7,32 @@
 use platform::{Error, Result};
 
 use crate::child::context::Context;
-use crate::import::json_rows::{self, Beginning, Column, JsonRows, Reading};
+use crate::import::file_format::FileFormat;
+use crate::import::rows::json::Beginning;
+use crate::import::rows::{Column, Reading};
 use crate::import::source::Source;
-use crate::import::staging::{self, Relation, StageInput, StageOutcome};
+use crate::import::staging::{self, StageInput, StageOutcome};
 use crate::schema::types::ColumnType;
-use crate::tables::sql;
 
 pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutcome> {
     let target = &input.target;
-    let beginning = Beginning::read(&input.input)?;
-    if beginning != Beginning::Something {
-        let what = match beginning {
-            Beginning::Other(other) => format!("the file is {other}, not JSON"),
-            _ => "the file is empty; an array of row objects, or an object a line, is expected".to_owned(),
-        };
+    let what = match Beginning::read(&input.input)? {
+        Beginning::Something => None,
+        Beginning::Other(other) => Some(format!("the file is {other}, not JSON")),
+        Beginning::Nothing => {
+            Some("the file is empty; an array of row objects, or an object a line, is expected".to_owned())
+        }
+    };
+    if let Some(what) = what {
         return Err(Error::unprocessable(format!("Table '{}': {what}.", target.table)));
     }
-    context
-        .connection
-        .register_table_function::<JsonRows>(json_rows::NAME)
-        .map_err(Error::internal)?;
-    // DuckDB itself reads no input file here.
-    staging::enclose(context, &input.target, &input.input)?;
-    let columns = target.columns.iter().map(|column| Column {
-        name: column.name.clone(),
-        column_type: column.column_type,
-        has_default: column.default.is_some(),
-    });
+    let columns = target.columns.iter();
     let reading = Reading {
+        format: FileFormat::Json,
         path: input.input.clone(),
-        columns: columns.collect(),
+        columns: columns
+            .map(|column| Column::new(column, column.default.is_some()))
+            .collect(),
     };
     let sources: Vec<_> = reading
         .columns
@@ -49,10 +45,8 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
             false => Source::Text(format!("c{index}")),
         })
         .collect();
-    let reading = serde_json::to_string(&reading).map_err(Error::internal)?;
-    let relation = Relation {
-        sql: format!("{}({})", json_rows::NAME, sql::literal(&reading)),
-        flaw: Some(json_rows::FLAW.to_owned()),
-    };
+    let relation = reading.relation(&context.connection)?;
+    // DuckDB itself reads no input file here.
+    staging::enclose(context, target, &input.input)?;
     staging::write(context, target, &sources, &relation)
 }

@@ -18,7 +18,6 @@ use crate::import::faults::{MAX_SENTENCES, MAX_VALUE, shown};
 use crate::import::functions;
 use crate::import::int96::{self, Int96Text};
 use crate::import::nested::{BYTES, FileType};
-use crate::import::nesting::levels;
 use crate::import::parquet_footer::{self, Fault, Footer};
 use crate::import::parquet_source::{FileColumn, of_wide_decimal, source};
 use crate::import::signature;
@@ -64,7 +63,6 @@ pub(crate) fn run(context: &mut Context, input: &StageInput) -> Result<StageOutc
         flaw: None,
     };
     let mut columns = columns(context, target, &relation)?;
-    check_levels(target, &columns)?;
     leave_out_index(context, target, &input.input, &mut columns)?;
     let columns = with_types(target, columns, &footer)?;
     let sources = map_columns(context, target, &relation, &columns, &footer)?;
@@ -155,25 +153,14 @@ fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Ve
     read().map_err(|error| unreadable(target, None, &error))
 }
 
-/// Fails with 422 if a type has too many levels. The footer tells the types, so that no value is read.
-fn check_levels(target: &Target, columns: &[(String, String)]) -> Result<()> {
-    let deep = columns
-        .iter()
-        .find(|(_, file_type)| levels(file_type) > MAX_LEVELS);
-    deep.map_or(Ok(()), |(name, file_type)| {
-        Err(Error::unprocessable(format!(
-            "Table '{}': the type of the column {} in the Parquet file nests {} levels; at most {MAX_LEVELS} can be read.",
-            target.table,
-            shown(name),
-            levels(file_type)
-        )))
-    })
-}
-
-/// Adds what the footer tells of the types.
+/// Adds what the footer tells of the types. Fails with 422 for a type that cannot be read.
 fn with_types(target: &Target, columns: Vec<(String, String)>, footer: &Footer) -> Result<Vec<FileColumn>> {
     let columns = columns.into_iter().map(|(name, type_name)| {
         let what = match FileType::of_column(&type_name, footer.leaves.get(&name)) {
+            Some(file_type) if file_type.levels() > MAX_LEVELS => {
+                let levels = file_type.levels();
+                &format!("has a type that nests {levels} levels; at most {MAX_LEVELS} can be read")
+            }
             Some(file_type) if file_type.has_unwritable_name() && file_type.with_texts("").is_some() => {
                 "has bytes or times in a struct with a field that has no name; give it one"
             }

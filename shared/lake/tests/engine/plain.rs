@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fixture::{Store, limits, table};
 
-/// A file with a quoted value is converted on the other path.
+/// A file in which a blank stands before a value is converted on the other path.
 #[tokio::test]
 async fn plain_values_are_converted_as_others_are() {
     let types = [
@@ -59,7 +59,7 @@ async fn plain_values_are_converted_as_others_are() {
         let columns = json!([{ "name": "v", "type": kind }, { "name": "t", "type": "STRING" }]);
         for value in values {
             let mut outcomes = Vec::new();
-            for text in [value.to_string(), format!("\"{value}\"")] {
+            for text in [value.to_string(), format!("\"{value}\""), format!(" {value}")] {
                 let mut store = Store::new(limits(), vec![table("t", columns.clone())]);
                 outcomes.push(match store.import(0, format!("v,t\n{text},a\n,b\n")).await {
                     Ok(rows) => {
@@ -69,10 +69,11 @@ async fn plain_values_are_converted_as_others_are() {
                             .unwrap();
                         format!("{rows} {}", read["rows"])
                     }
-                    Err(error) => format!("{} {}", error.status(), error.message()),
+                    Err(error) => format!("{} {}", error.status(), error.message().replace("' ", "'")),
                 });
             }
             assert_eq!(outcomes[0], outcomes[1], "{kind} {value}");
+            assert_eq!(outcomes[0], outcomes[2], "{kind} {value}");
         }
     }
 }

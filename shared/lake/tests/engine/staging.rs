@@ -151,7 +151,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
         ),
         (
             b"id,name\nx,a\n2,b\n3,\"c\n4,d\n",
-            "row 3: the quote opened in row 3 is not closed;",
+            "row 1: column 'id': 'x' is not a BIGINT; write it with digits alone, as 1234. One more row is at fault",
         ),
         (
             b"id,name\n1,a\n2,b,\n",
@@ -190,6 +190,37 @@ async fn rows_of_the_wrong_shape_are_refused() {
         let shown = String::from_utf8_lossy(csv);
         assert_eq!(status, 422, "{shown:?}: {message}");
         assert!(message.contains(expected), "{shown:?}: {message}");
+    }
+}
+
+/// A file that DuckDB cannot read at all, for each of three reasons.
+#[tokio::test]
+async fn faults_of_values_and_of_shape_come_in_one_answer() {
+    let (_, _, details) = refused(b"id,name\nx,a\n2\n3,\xff\n4,d,\n\n5.5,e\n6,\"f\n7,g\n").await;
+    for part in [
+        "row 1: column 'id': 'x' is not a BIGINT",
+        "; row 2: 1 field where the header row has 2",
+        "; row 3: the text is not UTF-8",
+        "; row 4: 3 fields where the header row has 2",
+        "; row 5: column 'id': '5.5' is not a BIGINT",
+        "; row 6: the quote opened in row 6 is not closed; the rows after it were not read.",
+    ] {
+        assert!(details.contains(part), "no {part:?} in {details}");
+    }
+}
+
+#[tokio::test]
+async fn line_ends_are_the_same_in_all_rows() {
+    for (csv, row) in [
+        ("id,name\n1,a\r\n2,b\r\n", 1),
+        ("id,name\r\n1,a\r\n2,b\n3,c\r\n", 2),
+        ("id,name\n1,a\n2,b\rc\n", 2),
+        ("id,name\n1,\"a\"\r2,b\n", 1),
+    ] {
+        let (status, message, _) = refused(csv).await;
+        assert_eq!(status, 422, "{csv:?}: {message}");
+        let expected = format!("row {row}: the line ends must be LF or CRLF");
+        assert!(message.contains(&expected), "{csv:?}: {message}");
     }
 }
 

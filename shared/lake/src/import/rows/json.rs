@@ -1,28 +1,77 @@
-//! Splits row objects into the texts of columns, and collects these into batches for DuckDB.
+//! Reads the row objects of a JSON file: serde_json splits the file into rows and the rows into values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::mpsc::SyncSender;
 
-use duckdb::arrow::array::StringBuilder;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{AnyError, Column, Message, Reading};
+use super::batches::{Batches, Value};
+use super::{AnyError, Column, Reading};
+use crate::import::compression::Compression;
 use crate::import::conversion::MAX_JSON_DEPTH;
 use crate::import::fault_search::Flaw;
 use crate::import::faults::{cut, shown};
-use crate::import::reason;
+use crate::import::{reason, signature};
 use crate::schema::types::ColumnType;
 
-/// Most rows that DuckDB takes at a time.
-const MAX_BATCH_ROWS: usize = 2_048;
-/// Bytes at which a batch is sent before it is full.
-const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
+/// Longest row, in bytes.
+const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
+
+pub(super) fn read(reading: &Reading, batches: &mut Batches<'_>) -> Result<(), AnyError> {
+    let compression = Compression::detect(&reading.path)?;
+    let mut plain = BufReader::with_capacity(256 * 1_024, compression.open(&reading.path)?);
+    let mut rows = Rows::new(&reading.columns, batches);
+    // A byte order mark is not valid JSON, but many programs write one.
+    let begun = plain.fill_buf().map(|start| start.starts_with(b"\xef\xbb\xbf"));
+    let read = match begun {
+        Ok(has_mark) => {
+            plain.consume(if has_mark { 3 } else { 0 });
+            read_rows(plain, &mut rows)
+        }
+        Err(error) => Err(serde_json::Error::io(error)),
+    };
+    match (read, rows.failed.take()) {
+        (Ok(()), _) => Ok(()),
+        // An error of this side was kept until now.
+        (Err(_), Some(failed)) => Err(failed),
+        (Err(error), None) => batches.add_flawed(describe(&error, compression)),
+    }
+}
+
+/// Describes for the caller the error that ended the reading.
+fn describe(error: &serde_json::Error, compression: Compression) -> String {
+    match error.io_error_kind() {
+        Some(io::ErrorKind::QuotaExceeded) => {
+            format!("the row is longer than {} MB", MAX_ROW_BYTES / 1_048_576)
+        }
+        Some(kind) => compression.damage(&kind.into()),
+        None => format!("it is not JSON in UTF-8 ({error})"),
+    }
+}
+
+fn read_rows(mut plain: BufReader<Box<dyn Read>>, rows: &mut Rows<'_, '_>) -> serde_json::Result<()> {
+    let is_array = first_byte(&mut plain).map_err(serde_json::Error::io)? == Some(b'[');
+    let metered = Metered {
+        inner: plain,
+        bytes: Rc::clone(&rows.row_bytes),
+    };
+    let mut json = serde_json::Deserializer::from_reader(metered);
+    if is_array {
+        json.deserialize_seq(&mut *rows)?;
+        return json.end();
+    }
+    for row in json.into_iter::<Box<RawValue>>() {
+        rows.add(&row?)?;
+    }
+    Ok(())
+}
 
 /// A row as sent. It keeps repeated keys, so that they are reported and not silently dropped.
 struct Row<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
@@ -51,56 +100,39 @@ impl<'de> Deserialize<'de> for Row<'de> {
     }
 }
 
-/// Rows that are sent to DuckDB in batches.
-pub(super) struct Rows<'a> {
-    reading: &'a Reading,
-    sender: &'a SyncSender<Message>,
+/// Splits row objects into the texts of columns.
+struct Rows<'a, 'b> {
+    columns: &'a [Column],
+    batches: &'a mut Batches<'b>,
     /// Index of each column, by its name in lower case.
     places: HashMap<String, usize>,
-    texts: Vec<StringBuilder>,
-    absent: Vec<Option<StringBuilder>>,
-    flaws: StringBuilder,
-    rows: usize,
-    bytes: usize,
+    /// Bytes read since the start of the row.
     row_bytes: Rc<Cell<u64>>,
     /// The reason why a row could not be sent.
-    pub(super) failed: Option<AnyError>,
+    failed: Option<AnyError>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(
-        reading: &'a Reading,
-        sender: &'a SyncSender<Message>,
-        row_bytes: Rc<Cell<u64>>,
-    ) -> Self {
-        let columns = &reading.columns;
+impl<'a, 'b> Rows<'a, 'b> {
+    fn new(columns: &'a [Column], batches: &'a mut Batches<'b>) -> Self {
         let places = columns
             .iter()
             .enumerate()
             .map(|(index, column)| (column.name.to_ascii_lowercase(), index));
         Self {
-            reading,
-            sender,
+            columns,
+            batches,
             places: places.collect(),
-            texts: columns.iter().map(|_| StringBuilder::new()).collect(),
-            absent: columns
-                .iter()
-                .map(|column| column.has_default.then(StringBuilder::new))
-                .collect(),
-            flaws: StringBuilder::new(),
-            rows: 0,
-            bytes: 0,
-            row_bytes,
+            row_bytes: Rc::default(),
             failed: None,
         }
     }
 
     /// Adds a row; fails only if a batch cannot be sent.
-    pub(super) fn add(&mut self, raw: &RawValue) -> serde_json::Result<()> {
+    fn add(&mut self, raw: &RawValue) -> serde_json::Result<()> {
         self.row_bytes.set(0);
         let added = match serde_json::from_str::<Row<'_>>(raw.get()) {
-            Ok(row) => self.add_row(&row, raw.get().len()),
-            Err(_) => self.flawed(&Flaw::of_row("it is not an object")),
+            Ok(row) => self.add_row(&row),
+            Err(_) => self.batches.add_flawed("it is not an object"),
         };
         added.map_err(|error| {
             self.failed = Some(error);
@@ -108,16 +140,15 @@ impl<'a> Rows<'a> {
         })
     }
 
-    fn add_row(&mut self, row: &Row<'_>, bytes: usize) -> Result<(), AnyError> {
-        let columns = &self.reading.columns;
-        let mut values: Vec<Option<&RawValue>> = vec![None; columns.len()];
+    fn add_row(&mut self, row: &Row<'_>) -> Result<(), AnyError> {
+        let mut values: Vec<Option<&RawValue>> = vec![None; self.columns.len()];
         let mut flaw: Option<Flaw> = None;
         for (key, value) in &row.0 {
             let place = match self.places.get(key.as_ref()) {
                 Some(place) => Some(place),
                 None => self.places.get(&key.to_ascii_lowercase()),
             };
-            let known = place.and_then(|place| Some((columns.get(*place)?, values.get_mut(*place)?)));
+            let known = place.and_then(|place| Some((self.columns.get(*place)?, values.get_mut(*place)?)));
             match known {
                 None => {
                     let unknown = || Flaw::of_row(format!("the table has no column {}", shown(key)));
@@ -130,69 +161,28 @@ impl<'a> Rows<'a> {
                 Some((_, slot)) => *slot = Some(value),
             }
         }
-        let columns = columns.iter().zip(values);
-        let slots = self.texts.iter_mut().zip(&mut self.absent);
-        for (index, ((column, value), (texts, absent))) in columns.zip(slots).enumerate() {
-            if let Some(absent) = absent {
-                absent.append_option(value.is_none().then_some(""));
-            }
-            match value.map(|value| text(column, value)) {
-                None | Some(Ok(None)) => texts.append_null(),
-                Some(Ok(Some(text))) => texts.append_value(text),
+        let mut texts = Vec::with_capacity(values.len());
+        for (index, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            texts.push(match value.map(|value| text(column, value)) {
+                None => Value::Absent,
+                Some(Ok(None)) => Value::Null,
+                Some(Ok(Some(text))) => Value::Text(text),
                 Some(Err(unfit)) => {
                     flaw.get_or_insert(Flaw {
                         column: Some(index),
                         value: Some(unfit.value),
                         reason: unfit.reason,
                     });
-                    texts.append_null();
+                    Value::Null
                 }
-            }
+            });
         }
-        let flaw = flaw.as_ref().map(serde_json::to_string).transpose()?;
-        self.flaws.append_option(flaw);
-        self.next(bytes)
-    }
-
-    /// Adds a row that has only a flaw.
-    pub(super) fn flawed(&mut self, flaw: &Flaw) -> Result<(), AnyError> {
-        let flaw = serde_json::to_string(flaw)?;
-        self.texts.iter_mut().for_each(StringBuilder::append_null);
-        self.absent
-            .iter_mut()
-            .flatten()
-            .for_each(StringBuilder::append_null);
-        self.flaws.append_value(&flaw);
-        self.next(flaw.len())
-    }
-
-    fn next(&mut self, bytes: usize) -> Result<(), AnyError> {
-        self.rows += 1;
-        self.bytes += bytes;
-        if self.rows < MAX_BATCH_ROWS && self.bytes < MAX_BATCH_BYTES {
-            return Ok(());
-        }
-        self.flush()
-    }
-
-    pub(super) fn flush(&mut self) -> Result<(), AnyError> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        let builders = self
-            .texts
-            .iter_mut()
-            .chain(self.absent.iter_mut().flatten())
-            .chain([&mut self.flaws]);
-        let columns = builders.map(StringBuilder::finish).collect();
-        (self.rows, self.bytes) = (0, 0);
-        let sent = self.sender.send(Message::Batch(columns));
-        sent.map_err(|error| error.to_string().into())
+        self.batches.add(texts.into_iter(), flaw.as_ref())
     }
 }
 
 /// Reads the elements of an array one by one.
-impl<'de> Visitor<'de> for &mut Rows<'_> {
+impl<'de> Visitor<'de> for &mut Rows<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,6 +246,66 @@ fn depth(json: &str) -> usize {
         }
     }
     deepest
+}
+
+/// Content at the start of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// Only white space.
+    Nothing,
+    /// A file of another kind.
+    Other(&'static str),
+    /// Content to be read row by row, even if damaged.
+    Something,
+}
+
+impl Beginning {
+    /// Reads the start of the file at `path`.
+    pub(crate) fn read(path: &Path) -> platform::Result<Self> {
+        let compression = Compression::detect(path)?;
+        let plain = compression.open(path).map_err(platform::Error::internal)?;
+        let mut plain = BufReader::new(plain);
+        Ok(match plain.fill_buf() {
+            Ok([0xef, 0xbb, 0xbf]) => Self::Nothing,
+            Ok(start) => match (signature::other_than_text(start), first_byte(&mut plain)) {
+                (Some(other), _) => Self::Other(other),
+                (None, Ok(None)) => Self::Nothing,
+                (None, _) => Self::Something,
+            },
+            Err(_) => Self::Something,
+        })
+    }
+}
+
+/// Returns the first byte that is no white space, without consuming it.
+fn first_byte(plain: &mut BufReader<Box<dyn Read>>) -> io::Result<Option<u8>> {
+    for _ in 0..MAX_ROW_BYTES {
+        let Some(first) = plain.fill_buf()?.first().copied() else {
+            return Ok(None);
+        };
+        if !first.is_ascii_whitespace() {
+            return Ok(Some(first));
+        }
+        plain.consume(1);
+    }
+    Err(io::ErrorKind::QuotaExceeded.into())
+}
+
+/// Stops reading when a row is too long.
+struct Metered {
+    inner: BufReader<Box<dyn Read>>,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes.set(self.bytes.get() + count as u64);
+        if self.bytes.get() > MAX_ROW_BYTES {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        Ok(count)
+    }
 }
 
 #[cfg(test)]
