@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use models::stand_in::{Reply, StandIn, Wire};
 use models::{ModelConfig, ModelErrorKind, Request, StopReason};
 use platform::config::{AwsEnvironment, Secret};
 use platform::queue::BoxFuture;
 use platform::secrets::{SecretSource, SecretStore, Versions};
 use platform::{Clock, UtcTime};
 use serde_json::{Value, json};
+use stand_in::{Reply, StandIn, Wire};
 
 use super::{prompt, stand_in, streamed, whole};
 
