@@ -1,11 +1,11 @@
-//! Sends every request of the service to another host: [`Outbound`] to URLs of callers (webhooks, the files of
-//! imports, calls of processes and agents), [`Trusted`] to those that the operator sets.
+//! Sends HTTP requests: [`Outbound`] to URLs of callers (webhooks, the files of imports, calls of processes
+//! and agents), [`Trusted`] to those that the operator sets.
 //!
 //! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
 //! servers; no address outside public space, in any notation, checked where the connection is made; in
 //! development this machine as well, but no port of the service itself; no header that a receiver takes as
 //! the word of a browser or a proxy; no redirect; no proxy; a body up to a cap, undecoded, and one deadline
-//! for everything. The operator's addresses are not checked; the rest holds for them too.
+//! for everything. The operator's URLs may lead anywhere, also by plain http; the rest holds for them too.
 //!
 //! **Invariant:** no connection for a caller is made to an address that was not checked at that moment.
 
