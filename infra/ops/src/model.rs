@@ -8,9 +8,9 @@ use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
-use models::stand_in::{MODEL, Received, Reply, StandIn};
 use platform::{Error, Result};
 use serde_json::{Value, json};
+use stand_in::{MODEL, Received, Reply, StandIn};
 
 const MAX_REPEATED: usize = 200;
 

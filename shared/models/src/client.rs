@@ -20,7 +20,7 @@ use crate::retry;
 /// Number of rounds for a structured answer: the first, and one repair.
 const ROUNDS: usize = 2;
 /// Maximum time limit of a call, so that adding it to a time never overflows.
-const MAX_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MAX_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of models whose properties are remembered. Callers choose the names, so the number must be
 /// limited.
 const MAX_KNOWN: usize = 64;

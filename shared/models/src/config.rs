@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use platform::Clock;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::outbound::Reuse;
 use platform::secrets::{SecretSource, SecretStore};
 use url::Url;
 
@@ -122,10 +123,7 @@ impl ModelConfig {
                 over(bedrock(limits, clock), model, limits)
             }
             Self::OpenAi { model, base_url, key } => {
-                // A Lambda function is frozen between two invocations, and its connections may be closed
-                // meanwhile.
-                let keeps_connections = machine.function_name.is_none();
-                let provider = OpenAi::new(base_url, key.clone(), limits, clock, keeps_connections);
+                let provider = OpenAi::new(base_url, key.clone(), limits, clock, Reuse::of(machine));
                 over(Box::new(provider), model, limits)
             }
         })

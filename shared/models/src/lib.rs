@@ -18,7 +18,6 @@ mod output;
 pub mod provider;
 mod request;
 mod retry;
-pub mod stand_in;
 
 pub use answer::{Answer, Content, StopReason, ToolCall, Usage};
 pub use client::{Limits, over};

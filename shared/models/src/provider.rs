@@ -2,7 +2,6 @@
 //! formats share.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,24 +14,14 @@ use crate::output;
 use crate::request::{Message, OutputSchema, Request};
 
 pub use crate::assembly::{Assembly, Ended};
-pub use crate::retry::retry_after_ms;
 
 /// Maximum length of a provider's error code, in characters. A code that is longer, or has other characters
 /// than letters, digits, `.`, `_` and `-`, is left out, because it may contain anything.
 const MAX_CODE_CHARS: usize = 64;
-/// Maximum length of the causes of an error, in characters: a certificate may have thousands of names.
-const MAX_CAUSE_CHARS: usize = 500;
 /// Codes with the status 400 that mean a content filter.
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 /// Codes with the status 429 for which a retry does not help.
 const USED_UP: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
-
-/// Joins the causes of an error for the log. Only for connection errors, which quote nothing of the request.
-pub fn causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |cause| (*cause).source());
-    let told = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    told.chars().take(MAX_CAUSE_CHARS).collect()
-}
 
 /// How the request asks for the form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

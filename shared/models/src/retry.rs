@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use platform::{Clock, UtcTime};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
@@ -61,15 +60,6 @@ fn pause(limits: &Limits, attempt: u32, told_ms: Option<u64>, random: f64) -> Du
     }
     let doubled = limits.first_pause.saturating_mul(1_u32 << (attempt - 1).min(16));
     doubled.min(limits.longest_pause).mul_f64(0.5 + random / 2.0)
-}
-
-/// Parses a `Retry-After`, in seconds or as a date, to milliseconds. None where it is neither.
-pub fn retry_after_ms(text: &str, clock: &Clock) -> Option<u64> {
-    let text = text.trim();
-    match text.parse::<u64>() {
-        Ok(seconds) => Some(seconds.saturating_mul(1_000)),
-        Err(_) => Some(UtcTime::from_rfc2822(text)?.millis_since(clock.now())),
-    }
 }
 
 #[cfg(test)]
@@ -244,25 +234,6 @@ mod tests {
             let error = client.converse(&request, None).await.unwrap_err();
             assert_eq!(error.kind(), ModelErrorKind::Timeout);
             assert_eq!(began_at.elapsed().as_secs(), seconds);
-        }
-    }
-
-    #[test]
-    fn a_retry_after_is_seconds_or_a_date() {
-        let now: UtcTime = "1994-11-06T08:49:30Z".parse().unwrap();
-        let clock = Clock::manual(now);
-        for (text, pause_ms) in [
-            ("0", Some(0)),
-            (" 7 ", Some(7_000)),
-            ("99999999999999999999", None),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7_000)),
-            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
-            ("-1", None),
-            ("soon", None),
-            ("", None),
-        ] {
-            assert_eq!(retry_after_ms(text, &clock), pause_ms, "{text}");
         }
     }
 }

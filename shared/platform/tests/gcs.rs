@@ -43,8 +43,9 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
     });
     let rest = &CONTENT[from.unwrap_or(0)..];
     let head = |length: usize| {
+        let version = if name == "acme/changes.csv" { times } else { 0 };
         let answer = Response::builder()
-            .header("etag", "\"1\"")
+            .header("etag", format!("\"{version}\""))
             .header("last-modified", "Tue, 01 Jul 2025 10:00:00 GMT");
         match from {
             Some(from) => answer.status(206).header(
@@ -58,7 +59,7 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
         "acme/good.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
         "acme/busy.csv" if times < 2 => (StatusCode::SERVICE_UNAVAILABLE, "busy").into_response(),
         "acme/busy.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
-        "acme/breaks.csv" if times == 0 => {
+        "acme/breaks.csv" | "acme/changes.csv" if times == 0 => {
             let cut = async {
                 // Lets the earlier part be sent first.
                 tokio::task::yield_now().await;
@@ -68,7 +69,7 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
             let body = Body::from_stream(begun.chain(futures::stream::once(cut)));
             head(rest.len()).body(body).unwrap()
         }
-        "acme/breaks.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
+        "acme/breaks.csv" | "acme/changes.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
         "acme/huge.csv" => {
             let endless = futures::stream::pending::<std::io::Result<Vec<u8>>>();
             head(10_000_000_000).body(Body::from_stream(endless)).unwrap()
@@ -188,6 +189,8 @@ async fn what_cannot_be_fetched_says_why() {
         ("acme/secret.csv", "does not let this service read it"),
         ("acme/huge.csv", "larger than the 1000 bytes"),
         ("acme/down.csv", "cannot be reached, or broke off"),
+        // Another object, whose rest does not belong to the start of the first.
+        ("acme/changes.csv", "cannot be reached, or broke off"),
         ("other/good.csv", "only what is below gs://exports/acme/"),
     ] {
         let error = world.get(name).await.unwrap_err();

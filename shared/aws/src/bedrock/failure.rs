@@ -7,12 +7,16 @@ use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::types::error::ConverseStreamOutputError as EventError;
 use aws_smithy_types::event_stream::RawMessage;
 use http_body_util::LengthLimitError;
-use models::provider::{Failure, causes, retry_after_ms};
+use models::provider::Failure;
 use models::{ModelError, ModelErrorKind};
 use platform::Clock;
+use platform::outbound::retry_after_ms;
 use tracing::warn;
 
 use super::limit::WrongType;
+
+/// Maximum length of the causes of an error, in characters: a certificate may have thousands of names.
+const MAX_CAUSE_CHARS: usize = 500;
 
 pub(super) fn of_request<E>(error: SdkError<E, HttpResponse>, clock: &Clock) -> Failure
 where
@@ -22,7 +26,7 @@ where
         && !raw.status().is_success()
     {
         let retry_after = raw.headers().get("retry-after");
-        let pause_ms = retry_after.and_then(|text| retry_after_ms(text, clock));
+        let pause_ms = retry_after.and_then(|text| retry_after_ms(text, clock.now()));
         return of_code(raw.status().as_u16(), &error, pause_ms);
     }
     if let SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ConstructionFailure(_) =
@@ -98,6 +102,13 @@ fn of_code(status: u16, error: &impl ProvideErrorMetadata, pause_ms: Option<u64>
         Some("ThrottlingException") => Failure::of_status(429, code, sentence, pause_ms),
         _ => Failure::of_status(status, code, sentence, pause_ms),
     }
+}
+
+/// Joins the causes of an error for the log. Only for connection errors, which quote nothing of the request.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |cause| (*cause).source());
+    let told = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    told.chars().take(MAX_CAUSE_CHARS).collect()
 }
 
 /// Whether an error of this type is among the causes.

@@ -1,11 +1,11 @@
 //! Tests conversations that succeed.
 
-use models::stand_in::{KEY, Reply, Wire};
 use models::{
     Content, Limits, Message, Model as _, ModelErrorKind, NotConfigured, Request, StopReason, Tool, ToolCall,
     ToolResult, Usage,
 };
 use serde_json::{Value, json};
+use stand_in::{KEY, Reply, Wire};
 
 use super::{WIRES, model, prompt, stand_in, streamed, whole};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use models::stand_in::{Reply, StandIn, Wire};
 use models::{Limits, ModelErrorKind, Request, StopReason};
 use serde_json::json;
+use stand_in::{Reply, StandIn, Wire};
 
 use super::{WIRES, bedrock, model, prompt, quick, sdk, stand_in, streamed, streamed_within, whole};
 

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use models::stand_in::{KEY, Reply};
 use models::{OutputSchema, Request, Tool};
 use serde_json::json;
+use stand_in::{KEY, Reply};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer as _, fmt};
@@ -107,6 +107,6 @@ async fn nothing_that_was_said_is_logged() {
         let line = text.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is logged");
     }
-    let stand_in = models::stand_in::StandIn::start().await.unwrap();
+    let stand_in = stand_in::StandIn::start().await.unwrap();
     assert!(!format!("{:?}", stand_in.received()).contains(KEY));
 }

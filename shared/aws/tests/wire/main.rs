@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws::{Bedrock, Keys, SdkConfig, sdk_config_for};
-use models::stand_in::{KEY, MODEL, Reply, StandIn, Wire};
 use models::{Answer, Limits, Message, Model, ModelError, Request, over};
 use platform::Clock;
 use platform::config::Secret;
+use stand_in::{KEY, MODEL, Reply, StandIn, Wire};
 
 const WIRES: [Wire; 2] = [Wire::OpenAi, Wire::Bedrock];
 

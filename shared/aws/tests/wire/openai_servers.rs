@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use models::stand_in::{Reply, StandIn, Wire};
 use models::{ModelConfig, ModelErrorKind, Request, StopReason};
 use platform::config::{AwsEnvironment, Secret};
 use platform::secrets::{SecretSource, SecretStore, Versions};
 use platform::{Clock, UtcTime};
 use serde_json::{Value, json};
+use stand_in::{Reply, StandIn, Wire};
 
 use super::{prompt, stand_in, streamed, whole};
 

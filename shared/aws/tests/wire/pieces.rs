@@ -1,9 +1,9 @@
 //! Tests that the answer does not depend on how its bytes are split.
 
-use models::stand_in::{Reply, Wire};
 use models::{Answer, Request};
 use proptest::prelude::*;
 use serde_json::json;
+use stand_in::{Reply, Wire};
 
 use super::{WIRES, model, prompt, quick, stand_in, streamed};
 

@@ -1,8 +1,8 @@
 //! Tests structured output: its request, validation and repair.
 
-use models::stand_in::{Reply, StandIn, Wire};
 use models::{Content, ModelErrorKind, OutputSchema, Request, StopReason, Tool, Usage};
 use serde_json::{Value, json};
+use stand_in::{Reply, StandIn, Wire};
 
 use super::{WIRES, model, prompt, stand_in, streamed, whole};
 

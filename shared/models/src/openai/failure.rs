@@ -4,30 +4,25 @@ use std::time::Duration;
 
 use platform::Clock;
 use platform::config::Secret;
-use reqwest::Response;
-use reqwest::header::RETRY_AFTER;
+use platform::outbound::{Opened, retry_after_ms};
 use serde_json::Value;
 
-use super::limited;
+use super::whole;
 use crate::provider::Failure;
-use crate::retry::retry_after_ms;
-
-/// Maximum size of an error response that is read.
-const MAX_BYTES: usize = 64 * 1_024;
 
 /// Converts a response with another status than 200. Reads the body only where it is JSON.
 pub(super) async fn read(
-    response: Response,
+    mut response: Opened,
     clock: &Clock,
     key: Option<&Secret>,
     patience: Duration,
 ) -> Failure {
-    let status = response.status().as_u16();
-    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let status = response.status;
+    let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
     let pause_ms = header("retry-after-ms")
         .and_then(|text| text.trim().parse().ok())
-        .or_else(|| retry_after_ms(header(RETRY_AFTER.as_str())?, clock));
-    let body = limited(response, MAX_BYTES, patience).await.unwrap_or_default();
+        .or_else(|| retry_after_ms(header("retry-after")?, clock.now()));
+    let body = whole(&mut response, patience).await.unwrap_or_default();
     let said: Value = serde_json::from_slice(&body).unwrap_or_default();
     // Gemini's endpoint wraps the object in a list.
     let said = said.get(0).unwrap_or(&said);

@@ -2,35 +2,31 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
+use platform::outbound::{Events, Opened, OutboundError};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::answer::Reading;
-use super::sse::Events;
-use crate::MAX_ANSWER_BYTES;
 use crate::provider::{Call, Failure, Outlet, Reply};
 
 pub(super) async fn read(
-    mut response: Response,
+    mut response: Opened,
     call: &Call<'_>,
     outlet: &mut Outlet<'_>,
     patience: Duration,
 ) -> Result<Reply, Failure> {
-    let (mut events, mut reading, mut received) = (Events::default(), Reading::default(), 0);
+    let (mut events, mut reading) = (Events::default(), Reading::default());
     loop {
-        let chunk = match timeout(patience, response.chunk()).await {
+        let chunk = match timeout(patience, response.next()).await {
             Ok(Ok(Some(chunk))) => chunk,
+            Ok(Err(OutboundError::TooLarge(_))) => return Err(Failure::too_long()),
             // Some servers omit the final `[DONE]`, or keep the connection open.
             _ if reading.has_ended() => return reading.finish(call),
             Ok(Ok(None) | Err(_)) => return Err(Failure::broke_off()),
             Err(_) => return Err(Failure::too_slow(patience)),
         };
-        received += chunk.len();
-        if received > MAX_ANSWER_BYTES {
-            return Err(Failure::too_long());
-        }
-        for data in events.push(&chunk) {
+        for event in events.push(&chunk) {
+            let data = event.data;
             if data.trim_ascii() == b"[DONE]" {
                 return reading.finish(call);
             }

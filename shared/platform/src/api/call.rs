@@ -1,9 +1,10 @@
 //! Builds calls of the platform's API.
 
-use reqwest::{Method, Url};
 use serde_json::Value;
+use url::Url;
 
 use crate::error::{Error, Result};
+use crate::outbound::Method;
 
 #[derive(Clone, Debug)]
 pub struct Call {

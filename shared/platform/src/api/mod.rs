@@ -8,8 +8,7 @@ mod call;
 
 use std::time::Duration;
 
-use reqwest::Url;
-use reqwest::redirect::Policy;
+use url::Url;
 
 pub use answer::Answer;
 pub use call::Call;
@@ -18,18 +17,20 @@ use crate::auth::RunPrincipal;
 use crate::auth::service::ServiceTokens;
 use crate::config::ConfigError;
 use crate::error::{Error, Result};
+use crate::outbound::header::{AUTHORIZATION, CONTENT_TYPE};
+use crate::outbound::{HeaderMap, HeaderValue, OutboundError, Request, Reuse, Trusted};
 
 /// Slightly longer than the 29 s that API Gateway waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(32);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of an answer: the 6 MB limit of a Lambda response, rounded up.
-const MAX_ANSWER_BYTES: usize = 7 * 1_024 * 1_024;
+const MAX_ANSWER_BYTES: u64 = 7 * 1_024 * 1_024;
 
 /// Client of the API.
 pub struct Api {
     base: Url,
     tokens: ServiceTokens,
-    http: reqwest::Client,
+    client: Trusted,
 }
 
 impl Api {
@@ -40,38 +41,37 @@ impl Api {
                 "The URL of the API, '{base}', must be an https URL, or an http URL of this machine."
             ))
         })?;
-        let http = reqwest::Client::builder()
-            .timeout(TIMEOUT)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|error| ConfigError::new(format!("The client of the API cannot be made: {error}.")))?;
-        Ok(Self { base, tokens, http })
+        let client = Trusted::new(CONNECT_TIMEOUT, Reuse::Kept);
+        Ok(Self { base, tokens, client })
     }
 
     /// Makes a call as the run. 503 if no answer arrived; the call may still have been executed.
     pub async fn call(&self, run: &RunPrincipal, call: &Call) -> Result<Answer> {
         let token = self.tokens.token(run).await?;
-        let mut request = self
-            .http
-            .request(call.method().clone(), call.url(&self.base)?)
-            .bearer_auth(token.expose());
-        if let Some(body) = call.body() {
-            request = request.json(body);
+        let bearer = HeaderValue::try_from(format!("Bearer {}", token.expose()));
+        let mut bearer = bearer.map_err(Error::internal)?;
+        bearer.set_sensitive(true);
+        let mut headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        let mut body = Vec::new();
+        if let Some(value) = call.body() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            body = serde_json::to_vec(value).map_err(Error::internal)?;
         }
-        let mut response = request.send().await.map_err(unavailable)?;
-        let status = response.status().as_u16();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unavailable)? {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > MAX_ANSWER_BYTES {
-                return Err(Error::unprocessable(format!(
-                    "The answer has more than {MAX_ANSWER_BYTES} bytes; ask for less at a time."
-                )));
-            }
-        }
-        Answer::new(status, &bytes)
+        let url = call.url(&self.base)?;
+        let request = Request {
+            method: call.method().clone(),
+            headers,
+            body,
+            ..Request::get(url.as_str(), MAX_ANSWER_BYTES, TIMEOUT)
+        };
+        let mut opened = self.client.send(request).await.map_err(Error::unavailable)?;
+        let body = opened.whole().await.map_err(|error| match error {
+            OutboundError::TooLarge(max_bytes) => Error::unprocessable(format!(
+                "The answer has more than {max_bytes} bytes; ask for less at a time."
+            )),
+            error => Error::unavailable(error),
+        })?;
+        Answer::new(opened.status, &body)
     }
 }
 
@@ -79,9 +79,4 @@ impl Api {
 fn is_safe(url: &Url) -> bool {
     let is_loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback)
-}
-
-/// Drops the URL, whose query may contain data.
-fn unavailable(error: reqwest::Error) -> Error {
-    Error::unavailable(error.without_url())
 }

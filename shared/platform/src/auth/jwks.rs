@@ -9,10 +9,12 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
+use url::Url;
 
 use crate::clock::{Clock, UtcTime};
 use crate::config::ConfigError;
 use crate::error::{Error, Result};
+use crate::outbound::{OutboundError, Request, Reuse, Trusted};
 
 /// Age from which the keys are read again.
 const REFRESH_MS: i64 = 5 * 60 * 1_000;
@@ -26,13 +28,15 @@ const MIN_AGE_MS: i64 = 30 * 1_000;
 /// each.
 const FAILURE_PAUSE_MS: i64 = 1_000;
 /// Maximum size of a key set.
-const MAX_BYTES: usize = 512 * 1_024;
+const MAX_BYTES: u64 = 512 * 1_024;
+/// Time limit of a read from a URL.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub enum JwksSource {
     File(PathBuf),
     /// https, or http to a loopback address.
-    Url(reqwest::Url),
+    Url(Url),
 }
 
 impl JwksSource {
@@ -41,11 +45,16 @@ impl JwksSource {
         if !text.contains("://") {
             return Ok(Self::File(PathBuf::from(text)));
         }
-        let url = reqwest::Url::parse(text).map_err(|error| {
+        let url = Url::parse(text).map_err(|error| {
             ConfigError::new(format!(
                 "MILLRACE_JWKS is not a URL ({error}). Set it to an https URL."
             ))
         })?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(ConfigError::new(
+                "MILLRACE_JWKS has a user name or password. Set it to a URL without.",
+            ));
+        }
         let loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         if url.scheme() == "https" || (url.scheme() == "http" && loopback) {
             return Ok(Self::Url(url));
@@ -78,6 +87,7 @@ struct Attempts {
 /// Key set, read at its first use.
 pub struct Jwks {
     source: JwksSource,
+    client: Trusted,
     clock: Clock,
     loaded: RwLock<Option<Arc<Loaded>>>,
     /// Held while the keys are being read.
@@ -88,6 +98,7 @@ impl Jwks {
     pub fn new(source: JwksSource, clock: Clock) -> Self {
         Self {
             source,
+            client: Trusted::new(DEADLINE, Reuse::Never),
             clock,
             loaded: RwLock::new(None),
             loading: Mutex::default(),
@@ -150,7 +161,7 @@ impl Jwks {
             JwksSource::File(path) => tokio::fs::read(path).await.map_err(|error| {
                 Error::unavailable(format!("the key set {} cannot be read: {error}", path.display()))
             })?,
-            JwksSource::Url(url) => fetch(url.clone()).await?,
+            JwksSource::Url(url) => self.fetch(url).await?,
         };
         let set: JwkSet = serde_json::from_slice(&text)
             .map_err(|error| Error::unavailable(format!("the key set is not a JWKS: {error}")))?;
@@ -165,6 +176,17 @@ impl Jwks {
         });
         *self.loaded.write() = Some(Arc::clone(&loaded));
         Ok(loaded)
+    }
+
+    async fn fetch(&self, url: &Url) -> Result<Vec<u8>> {
+        let fetched = async {
+            let request = Request::get(url.as_str(), MAX_BYTES, DEADLINE);
+            self.client.send(request).await?.success()?.whole().await
+        };
+        fetched.await.map_err(|error: OutboundError| {
+            let cause = error.cause().unwrap_or_default();
+            Error::unavailable(format!("the key set cannot be read: {error}; {cause}"))
+        })
     }
 }
 
@@ -189,28 +211,6 @@ fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
         .map(|key| VerifyingKey { key, algorithm })
 }
 
-async fn fetch(url: reqwest::Url) -> Result<Vec<u8>> {
-    let client = reqwest::Client::builder()
-        .timeout(Duration::from_secs(5))
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-        .map_err(Error::unavailable)?;
-    let mut answer = client
-        .get(url)
-        .send()
-        .await
-        .and_then(reqwest::Response::error_for_status)
-        .map_err(Error::unavailable)?;
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(Error::unavailable)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_BYTES {
-            return Err(Error::unavailable("the key set is larger than 512 KiB"));
-        }
-    }
-    Ok(body)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +231,6 @@ mod tests {
         ));
         assert!(JwksSource::parse("http://id.example.com/jwks").is_err());
         assert!(JwksSource::parse("ftp://id.example.com/jwks").is_err());
+        assert!(JwksSource::parse("https://reader:hunter2@id.example.com/jwks").is_err());
     }
 }

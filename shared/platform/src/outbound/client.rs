@@ -15,8 +15,8 @@ use hyper::ext::on_informational;
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -28,9 +28,6 @@ use super::resolver::{Checked, Lookup};
 use super::rules::{self, NotAllowed, Rules};
 use super::{OutboundError, Reuse};
 
-/// Maximum time of a connection, including the handshake. A connection may outlive the request that opened
-/// it.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Maximum number of idle connections to one host.
@@ -51,7 +48,12 @@ pub(super) struct HttpClient(Client<Connector, Full<Bytes>>);
 
 impl HttpClient {
     /// Connects only to addresses of this lookup that the rules allow.
-    pub(super) fn new(lookup: &Arc<dyn Lookup>, rules: &Rules, reuse: Reuse) -> Result<Self, OutboundError> {
+    pub(super) fn new(
+        lookup: &Arc<dyn Lookup>,
+        rules: &Rules,
+        connect: Duration,
+        reuse: Reuse,
+    ) -> Result<Self, OutboundError> {
         let (lookup, rules) = (Arc::clone(lookup), rules.clone());
         // A resolver hears no port, and the rules need it: so each connection has a resolver of its own.
         let connector = service_fn(move |uri: Uri| {
@@ -70,7 +72,7 @@ impl HttpClient {
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
-        let connector = Connector::new(Timeout::new(connector, CONNECT_TIMEOUT));
+        let connector = Connector::new(Timeout::new(connector, connect));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
@@ -127,6 +129,11 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
         };
     }
     OutboundError::Unreachable(error)
+}
+
+/// Whether an error of the client says that no connection was made.
+pub(super) fn is_connect(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref().is_some_and(ClientError::is_connect)
 }
 
 /// Truncates a text that is partly written by the receiver: a certificate may contain thousands of names.

@@ -1,48 +1,51 @@
-//! Sends requests to URLs of callers: webhooks, the files of imports, calls of processes and agents.
+//! Sends HTTP requests: [`Outbound`] to URLs of callers (webhooks, the files of imports, calls of processes
+//! and agents), [`Trusted`] to those that the operator sets.
 //!
 //! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
 //! servers; no address outside public space, in any notation, checked where the connection is made; in
 //! development this machine as well, but no port of the service itself; no header that a receiver takes as
 //! the word of a browser or a proxy; no redirect; no proxy; a body up to a cap, undecoded, and one deadline
-//! for everything.
+//! for everything. The operator's URLs may lead anywhere, also by plain http; the rest holds for them too.
 //!
-//! **Invariant:** no connection is made to an address that was not checked at that moment.
+//! **Invariant:** no connection for a caller is made to an address that was not checked at that moment.
 
 mod address;
 mod client;
-mod exchange;
 mod headers;
-mod open;
-mod post;
+mod opened;
+mod request;
 mod resolver;
+mod retry_after;
 mod rules;
+mod sse;
 mod target;
+mod trusted;
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use client::HttpClient;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
-use hyper::{Request, Response, StatusCode};
 use resolver::{Lookup, System};
 use rules::{NotAllowed, Policy, Rules};
-use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::{AwsEnvironment, ConfigError, Environment};
 
-pub use exchange::Exchange;
 pub use headers::is_refused_header;
 pub use hyper::Method;
-pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-pub use open::Opened;
-pub use post::Answer;
+pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+pub use opened::Opened;
+pub use request::Request;
+pub use retry_after::retry_after_ms;
 pub use rules::OwnServers;
+pub use sse::{Event, Events};
 pub use target::MAX_URL_BYTES;
+pub use trusted::Trusted;
 
+/// Maximum time of a connection to a URL of a caller, including the handshake. A connection may outlive the
+/// request that opened it.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum time of a name lookup while its URL is checked.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -81,6 +84,15 @@ impl OutboundError {
         let causes = std::iter::successors(Some(first), |cause| cause.source());
         Some(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
     }
+
+    /// Whether there was no connection, so that nothing was sent.
+    pub fn is_unconnected(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Certificate(_) => true,
+            Self::Unreachable(cause) => client::is_connect(cause.as_ref()),
+            _ => false,
+        }
+    }
 }
 
 impl From<NotAllowed> for OutboundError {
@@ -96,16 +108,26 @@ pub struct Outbound {
     client: Arc<OnceLock<HttpClient>>,
     lookup: Arc<dyn Lookup>,
     rules: Rules,
+    connect: Duration,
     reuse: Reuse,
 }
 
 /// Whether a connection serves more than one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reuse {
+pub enum Reuse {
     Kept,
     /// For a process that is frozen between two requests: the receiver closes the connection meanwhile, and
     /// the next request would count as a failed attempt.
     Never,
+}
+
+impl Reuse {
+    pub fn of(machine: &AwsEnvironment) -> Self {
+        match machine.function_name {
+            Some(_) => Self::Never,
+            None => Self::Kept,
+        }
+    }
 }
 
 impl Outbound {
@@ -131,10 +153,7 @@ impl Outbound {
                 )));
             }
         };
-        let reuse = match &machine.function_name {
-            Some(_) => Reuse::Never,
-            None => Reuse::Kept,
-        };
+        let reuse = Reuse::of(machine);
         Ok(Self { reuse, ..outbound })
     }
 
@@ -157,6 +176,7 @@ impl Outbound {
             client: Arc::default(),
             lookup: Arc::clone(&self.lookup),
             rules: self.rules.excluding(own),
+            connect: self.connect,
             reuse: self.reuse,
         }
     }
@@ -166,6 +186,7 @@ impl Outbound {
             client: Arc::default(),
             lookup,
             rules,
+            connect: CONNECT_PATIENCE,
             reuse: Reuse::Kept,
         }
     }
@@ -174,9 +195,9 @@ impl Outbound {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let made = HttpClient::new(&self.lookup, &self.rules, self.reuse)?;
+        let client = HttpClient::new(&self.lookup, &self.rules, self.connect, self.reuse)?;
         // If two callers create a client at the same time, both use the first.
-        Ok(self.client.get_or_init(|| made))
+        Ok(self.client.get_or_init(|| client))
     }
 
     /// Checks whether a URL is allowed, without using the network.
@@ -200,70 +221,15 @@ impl Outbound {
         checks.try_for_each(|address| Ok(self.rules.check(host, address, port)?))
     }
 
-    /// Downloads up to `max_bytes` from a URL within `deadline`, into a new file.
-    pub async fn get_to_file(
-        &self,
-        url: &str,
-        path: &Path,
-        max_bytes: u64,
-        deadline: Duration,
-    ) -> Result<(), OutboundError> {
-        let request = self.request(Method::GET, url, HeaderMap::new(), Vec::new())?;
-        let got = tokio::time::timeout(deadline, async {
-            let response = self.get(request).await?;
-            to_file(response, path, max_bytes).await
-        });
-        got.await.unwrap_or(Err(OutboundError::TooSlow(deadline)))
+    /// Checks a request, sends it, and returns once the head of its answer has arrived.
+    pub async fn send(&self, request: Request<'_>) -> Result<Opened, OutboundError> {
+        let (max_bytes, deadline) = (request.max_bytes, request.deadline);
+        let request = request.checked(&self.rules)?;
+        let ends_at = Instant::now() + deadline;
+        let sent = timeout_at(ends_at, self.client()?.send(request)).await;
+        let response = sent.unwrap_or(Err(OutboundError::TooSlow(deadline)))?;
+        Ok(Opened::new(response, max_bytes, ends_at, deadline))
     }
-
-    /// Builds a request, and checks its URL and its headers.
-    fn request(
-        &self,
-        method: Method,
-        url: &str,
-        headers: HeaderMap,
-        body: Vec<u8>,
-    ) -> Result<Request<Full<Bytes>>, OutboundError> {
-        let uri = target::parse(url, &self.rules)?;
-        if let Some(name) = headers.keys().find(|name| is_refused_header(name.as_str())) {
-            return Err(OutboundError::Refused(format!(
-                "its request has the header '{name}', which only a browser, a proxy or the connection sets"
-            )));
-        }
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
-        Ok(request)
-    }
-
-    async fn get(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, OutboundError> {
-        let response = self.client()?.send(request).await?;
-        match response.status() {
-            StatusCode::OK => Ok(response),
-            status if status.is_redirection() => Err(OutboundError::Redirect(status.as_u16())),
-            status => Err(OutboundError::Status(status.as_u16())),
-        }
-    }
-}
-
-async fn to_file(response: Response<Incoming>, path: &Path, max_bytes: u64) -> Result<(), OutboundError> {
-    let mut body = response.into_body();
-    if body.size_hint().lower() > max_bytes {
-        return Err(OutboundError::TooLarge(max_bytes));
-    }
-    let mut file = tokio::fs::File::create(path).await.map_err(OutboundError::File)?;
-    let mut written = 0_u64;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| OutboundError::Unreachable(error.into()))?;
-        let Ok(chunk) = frame.into_data() else { continue };
-        written += chunk.len() as u64;
-        if written > max_bytes {
-            return Err(OutboundError::TooLarge(max_bytes));
-        }
-        file.write_all(&chunk).await.map_err(OutboundError::File)?;
-    }
-    file.flush().await.map_err(OutboundError::File)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::tests::{Download, local, stubbed};
@@ -59,13 +59,8 @@ async fn own_port_is_refused_by_every_address_and_name() {
         let url = format!("http://{host}:{port}/console");
         assert!(outbound.check(&url).is_err(), "{url}");
         assert!(outbound.check_now(&url).await.is_err(), "{url}");
-        let answer = outbound.post(&url, HeaderMap::new(), Vec::new(), 8, MINUTE).await;
-        assert!(matches!(answer, Err(OutboundError::Refused(_))), "{url}");
-        let bounds = (8, MINUTE);
-        let opened = outbound.open(Method::GET, &url, HeaderMap::new(), Vec::new(), bounds);
-        assert!(opened.await.is_err(), "{url}");
-        let exchange = outbound.exchange(Method::GET, &url, HeaderMap::new(), Vec::new(), 8, MINUTE);
-        assert!(exchange.await.is_err(), "{url}");
+        let sent = outbound.send(Request::get(&url, 8, MINUTE)).await;
+        assert!(matches!(sent, Err(OutboundError::Refused(_))), "{url}");
         let download = Download::new().get(&outbound, &url, MINUTE).await;
         assert!(download.is_err(), "{url}");
     }
@@ -129,14 +124,12 @@ async fn header_of_a_browser_or_proxy_is_refused_in_every_request() {
             HeaderName::from_static(name),
             HeaderValue::from_static("http://127.0.0.1"),
         );
-        let post = outbound.post(&url, headers.clone(), Vec::new(), 8, MINUTE).await;
-        let refusal = post.unwrap_err().to_string();
+        let request = Request {
+            headers,
+            ..Request::get(&url, 8, MINUTE)
+        };
+        let refusal = outbound.send(request).await.unwrap_err().to_string();
         assert!(refusal.contains(&format!("the header '{name}'")), "{refusal}");
-        let bounds = (8, MINUTE);
-        let opened = outbound.open(Method::GET, &url, headers.clone(), Vec::new(), bounds);
-        assert!(opened.await.is_err(), "{name}");
-        let exchange = outbound.exchange(Method::GET, &url, headers, Vec::new(), 8, MINUTE);
-        assert!(exchange.await.is_err(), "{name}");
     }
     assert_eq!(connections.load(Ordering::SeqCst), 0);
 }

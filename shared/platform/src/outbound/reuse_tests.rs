@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::tests::{Download, local};

@@ -58,10 +58,11 @@ fn is_internal(name: &str) -> bool {
     !name.contains('.') || INTERNAL_ENDS.iter().any(ends_in) || METADATA_NAMES.contains(&name)
 }
 
-/// Parses a caller's URL, and refuses one that is not allowed. Names are not looked up yet.
+/// Parses a URL, and refuses one that is not allowed. Names are not looked up yet.
 pub(super) fn parse(text: &str, rules: &Rules) -> Result<Uri, OutboundError> {
     let refused = |why: &str| Err(OutboundError::Refused(why.to_owned()));
-    if text.len() > MAX_URL_BYTES {
+    let is_callers = rules.policy != Policy::Any;
+    if is_callers && text.len() > MAX_URL_BYTES {
         return refused(&format!("it is longer than {MAX_URL_BYTES} bytes"));
     }
     if text
@@ -73,8 +74,8 @@ pub(super) fn parse(text: &str, rules: &Rules) -> Result<Uri, OutboundError> {
     let Ok(mut url) = Url::parse(text) else {
         return refused("it is not a URL");
     };
-    let is_local = rules.policy == Policy::Local;
-    if url.scheme() != "https" && !(is_local && url.scheme() == "http") {
+    let is_public = rules.policy == Policy::Public;
+    if url.scheme() != "https" && (is_public || url.scheme() != "http") {
         return refused("it must begin with https://");
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -88,7 +89,7 @@ pub(super) fn parse(text: &str, rules: &Rules) -> Result<Uri, OutboundError> {
         url::Host::Domain(name) if has_empty_label(name) => {
             return refused(&format!("'{name}' is no host name"));
         }
-        url::Host::Domain(name) if !is_local && is_internal(name) => {
+        url::Host::Domain(name) if is_public && is_internal(name) => {
             return refused(&format!("'{name}' is a name of internal networks"));
         }
         _ => {}
@@ -96,7 +97,7 @@ pub(super) fn parse(text: &str, rules: &Rules) -> Result<Uri, OutboundError> {
     let port = url.port_or_known_default().unwrap_or(0);
     rules.check_host(&host, port)?;
     let is_open = matches!(port, 80 | 443) || (port >= 1_024 && !SERVICE_PORTS.contains(&port));
-    if !is_open {
+    if is_callers && !is_open {
         return refused(&format!("its port {port} is not one of a web server"));
     }
     url.set_fragment(None);

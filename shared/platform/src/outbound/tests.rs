@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -99,9 +99,13 @@ impl Download {
         deadline: Duration,
     ) -> Result<Vec<u8>, String> {
         let path = self.folder.path().join("file");
-        let got = outbound.get_to_file(url, &path, 1_000_000, deadline).await;
+        let download = async {
+            let request = Request::get(url, 1_000_000, deadline);
+            outbound.send(request).await?.success()?.to_file(&path).await
+        };
+        let got = download.await;
         got.map(|()| std::fs::read(&path).unwrap())
-            .map_err(|error| error.to_string())
+            .map_err(|error: OutboundError| error.to_string())
     }
 }
 
@@ -260,64 +264,122 @@ fn what_goes_wrong_never_tells_the_url() {
     assert_eq!(error.to_string(), "it cannot be reached, or broke off");
 }
 
-async fn post(outbound: &Outbound, url: &str) -> Result<Answer, String> {
-    let answer = outbound.post(url, HeaderMap::new(), b"{}".to_vec(), 8, Duration::from_secs(2));
-    answer.await.map_err(|error| error.to_string())
+/// Sends a post. The deadline is over the head and the body, of which eight bytes are read.
+async fn post(outbound: &Outbound, url: &str) -> Result<Opened, String> {
+    let request = Request {
+        method: Method::POST,
+        body: b"{}".to_vec(),
+        ..Request::get(url, 8, Duration::from_secs(2))
+    };
+    outbound.send(request).await.map_err(|error| error.to_string())
 }
 
 #[tokio::test]
-async fn a_post_hears_the_status_and_the_beginning_of_the_answer() {
-    for (answer, ending, status, body) in [
+async fn beginning_of_a_body_is_read_whatever_its_end() {
+    for (answer, ending, (status, body), is_whole) in [
         (
             &b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"[..],
             Ending::Closes,
-            200,
-            &b"abc"[..],
+            (200, &b"abc"[..]),
+            Some(true),
         ),
         (
             b"HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n",
             Ending::Closes,
-            503,
-            b"",
+            (503, b""),
+            Some(true),
         ),
         (
             b"HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n",
             Ending::Closes,
-            302,
-            b"",
+            (302, b""),
+            Some(true),
         ),
-        (b"HTTP/1.1 200 OK\r\n\r\n", Ending::IsEndless, 200, b"xxxxxxxx"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nabcdefgh",
+            Ending::Closes,
+            (200, b"abcdefgh"),
+            Some(true),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabcdefghi",
+            Ending::Closes,
+            (200, b"abcdefgh"),
+            Some(false),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n\r\n",
+            Ending::IsEndless,
+            (200, b"xxxxxxxx"),
+            Some(false),
+        ),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab",
             Ending::Closes,
-            200,
-            b"ab",
+            (200, b"ab"),
+            None,
         ),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab",
             Ending::IsSilent,
-            200,
-            b"ab",
+            (200, b"ab"),
+            None,
         ),
         (
             b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\n\x1f\x8bz",
             Ending::Closes,
-            200,
-            b"\x1f\x8bz",
+            (200, b"\x1f\x8bz"),
+            Some(true),
         ),
     ] {
+        let told = String::from_utf8_lossy(answer);
         let port = server(answer, ending).await;
-        let got = post(&local(), &format!("http://127.0.0.1:{port}/"))
+        let mut opened = post(&local(), &format!("http://127.0.0.1:{port}/"))
             .await
             .unwrap();
-        assert_eq!((got.status, got.body.as_slice()), (status, body));
-        assert_eq!(got.retry_after.is_some(), status == 503);
+        let mut beginning = Vec::new();
+        let read = opened.beginning(&mut beginning).await;
+        assert_eq!((opened.status, beginning.as_slice()), (status, body), "{told}");
+        assert_eq!(read.ok(), is_whole, "{told}");
     }
     let silent = server(b"", Ending::IsSilent).await;
     let late = post(&local(), &format!("http://127.0.0.1:{silent}/"))
         .await
         .unwrap_err();
     assert_eq!(late, "it took longer than 2 seconds");
+}
+
+#[tokio::test]
+async fn whole_body_above_the_cap_is_refused() {
+    for (answer, ending, expected) in [
+        (
+            &b"HTTP/1.1 404 Not Found\r\ncontent-length: 8\r\n\r\nabcdefgh"[..],
+            Ending::Closes,
+            Ok(b"abcdefgh".to_vec()),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n",
+            Ending::IsSilent,
+            Err("it sends more than the 8 bytes that can be read"),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n\r\n",
+            Ending::IsEndless,
+            Err("it sends more than the 8 bytes that can be read"),
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nab",
+            Ending::Closes,
+            Err("it cannot be reached, or broke off"),
+        ),
+    ] {
+        let port = server(answer, ending).await;
+        let mut opened = post(&local(), &format!("http://127.0.0.1:{port}/"))
+            .await
+            .unwrap();
+        let body = opened.whole().await.map_err(|error| error.to_string());
+        assert_eq!(body, expected.map_err(str::to_owned));
+    }
 }
 
 #[tokio::test]
@@ -397,10 +459,36 @@ async fn a_url_is_asked_as_it_is_written() {
 async fn a_handshake_that_is_not_answered_ends_before_the_post_does() {
     let port = server(b"", Ending::IsSilent).await;
     let url = format!("https://127.0.0.1:{port}/");
-    let outbound = local();
-    let answer = outbound.post(&url, HeaderMap::new(), Vec::new(), 8, MINUTE);
-    let refusal = answer.await.unwrap_err().to_string();
-    assert_eq!(refusal, "it cannot be reached, or broke off");
+    let refusal = local().send(Request::get(&url, 8, MINUTE)).await.unwrap_err();
+    assert_eq!(refusal.to_string(), "it cannot be reached, or broke off");
+}
+
+#[tokio::test]
+async fn url_of_the_operator_may_be_private_and_follows_no_redirect() {
+    let client = Trusted::new(MINUTE, Reuse::Kept);
+    let redirect = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n";
+    let port = server(redirect, Ending::Closes).await;
+    let url = format!("http://localhost:{port}/");
+    let opened = client.send(Request::get(&url, 8, MINUTE)).await.unwrap();
+    assert_eq!(opened.status, 302);
+    let [rules, callers] =
+        [Policy::Any, Policy::Public].map(|policy| Rules::new(policy, OwnServers::default()));
+    for url in [
+        "http://model.internal/v1",
+        "http://10.0.0.7:81/",
+        "https://[fd00::1]:6379/",
+    ] {
+        target::parse(url, &rules).unwrap();
+        target::parse(url, &callers).unwrap_err();
+    }
+    target::parse("ftp://model.internal/", &rules).unwrap_err();
+
+    let unconnected = client.send(Request::get("http://127.0.0.1:1/", 8, MINUTE)).await;
+    assert!(unconnected.unwrap_err().is_unconnected());
+    let port = server(b"", Ending::Closes).await;
+    let url = format!("http://127.0.0.1:{port}/");
+    let unanswered = client.send(Request::get(&url, 8, MINUTE)).await;
+    assert!(!unanswered.unwrap_err().is_unconnected());
 }
 
 #[test]

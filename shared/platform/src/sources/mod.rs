@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::config::{ConfigError, Environment};
 use crate::deployment::Deployment;
 use crate::error::Error;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::{Outbound, OutboundError, Request};
 use crate::secrets::{SecretSource, SecretStore};
 use crate::tenant::Tenant;
 
@@ -66,6 +66,15 @@ pub enum SourceError {
     /// The file could not be stored.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
+}
+
+impl From<OutboundError> for SourceError {
+    fn from(error: OutboundError) -> Self {
+        match error {
+            OutboundError::File(error) => Self::File(error),
+            error => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 impl SourceError {
@@ -164,11 +173,9 @@ impl Sources {
         let fetched = async {
             match file {
                 RemoteFile::Url(url) => {
-                    let got = inner.outbound.get_to_file(url, path, max_bytes, deadline).await;
-                    got.map_err(|error| match error {
-                        OutboundError::File(error) => SourceError::File(error),
-                        error => SourceError::Failed(error.to_string()),
-                    })
+                    let request = Request::get(url, max_bytes, deadline);
+                    let mut opened = inner.outbound.send(request).await?.success()?;
+                    Ok(opened.to_file(path).await?)
                 }
                 RemoteFile::S3(uri) => {
                     let place = inner.places.find(tenant, Service::S3, uri)?;
@@ -180,7 +187,7 @@ impl Sources {
                     let gcs = gcs.ok_or_else(|| {
                         SourceError::Failed("there are no credentials for Google Cloud Storage".to_owned())
                     })?;
-                    gcs.get_to_file(&place, download).await
+                    gcs.get_to_file(&place, download, deadline).await
                 }
             }
         };

@@ -5,6 +5,7 @@
 //! the activity fails only where the platform is unavailable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use events::payload;
 use events::records::deliveries::DeliveryAttempt;
@@ -14,12 +15,13 @@ use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
-use platform::outbound::{Answer, Outbound, OutboundError};
+use platform::outbound::{self, Method, Outbound, OutboundError};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
 use platform::retry::{Races, RetryPolicy};
 use platform::sealing::Sealer;
 use platform::{Clock, Result, Tenant, ids, metrics};
+use tokio::time::timeout;
 use tracing::{info, warn};
 use workflow::{ActivityContext, Failure};
 
@@ -29,11 +31,23 @@ use super::{AttemptInput, Next, Outcome};
 
 /// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
+/// Maximum wait for the body of a response after its status, which already shows the receiver's decision.
+const BODY_PATIENCE: Duration = Duration::from_secs(2);
 /// Age from which a timestamp is no longer signed, in milliseconds: receivers refuse one older than 15
 /// minutes.
 const MAX_TIMESTAMP_AGE_MS: u64 = 10 * 60 * 1_000;
 /// Number of attempts for which more than the status is kept, because a record must not grow without limit.
 const MAX_DETAILED_ATTEMPTS: u32 = 40;
+
+/// A receiver's response.
+pub(super) struct Answer {
+    /// HTTP status. Redirects are not followed.
+    pub status: u16,
+    /// Start of the body, undecoded.
+    pub body: Vec<u8>,
+    /// Header `Retry-After`.
+    pub retry_after: Option<String>,
+}
 
 /// Services that attempts use.
 #[derive(Clone)]
@@ -144,20 +158,31 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     })
 }
 
+/// Posts the request. Once a status arrives there is a response, even if its body fails.
 async fn send(
     outbound: &Outbound,
     webhook: &WebhookTarget,
     request: Request,
 ) -> std::result::Result<Answer, OutboundError> {
-    outbound
-        .post(
-            &webhook.url,
-            request.headers,
-            request.body,
-            MAX_ANSWER_BYTES,
-            webhook.timeout(),
-        )
-        .await
+    let request = outbound::Request {
+        method: Method::POST,
+        url: &webhook.url,
+        headers: request.headers,
+        body: request.body,
+        max_bytes: MAX_ANSWER_BYTES as u64,
+        deadline: webhook.timeout(),
+    };
+    let mut opened = outbound.send(request).await?;
+    let mut body = Vec::new();
+    drop(timeout(BODY_PATIENCE, opened.beginning(&mut body)).await);
+    let retry_after = opened.headers.get("retry-after");
+    Ok(Answer {
+        status: opened.status,
+        body,
+        retry_after: retry_after
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned),
+    })
 }
 
 /// Returns the beginning of a response body as text. None where it is empty, or after

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use platform::UtcTime;
-use platform::outbound::{Answer, OutboundError};
+use platform::outbound::{OutboundError, retry_after_ms};
 
 use super::Next;
+use super::attempt::Answer;
 
 /// Pauses after the first attempt, the second, and so on, in milliseconds. One more attempt follows the last
 /// pause.
@@ -80,17 +81,14 @@ fn pause(
 ) -> Option<Duration> {
     let step = Duration::from_millis(*RETRY_SCHEDULE_MS.get(tried)?);
     let scattered = step.mul_f64(1.0 + JITTER * (2.0 * chance.clamp(0.0, 1.0) - 1.0));
-    let asked = answer.as_ref().ok().and_then(|answer| asked_for(answer, now));
-    Some(asked.map_or(scattered, |asked| asked.min(step * 2).max(scattered)))
-}
-
-/// Returns the pause that `Retry-After` requests, in seconds or as a date.
-fn asked_for(answer: &Answer, now: UtcTime) -> Option<Duration> {
-    let text = answer.retry_after.as_deref()?.trim();
-    match text.parse() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => UtcTime::from_rfc2822(text).map(|at| Duration::from_millis(at.millis_since(now))),
-    }
+    let text = answer
+        .as_ref()
+        .ok()
+        .and_then(|answer| answer.retry_after.as_deref());
+    let requested = text
+        .and_then(|text| retry_after_ms(text, now))
+        .map(Duration::from_millis);
+    Some(requested.map_or(scattered, |requested| requested.min(step * 2).max(scattered)))
 }
 
 #[cfg(test)]

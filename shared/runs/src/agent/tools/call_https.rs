@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use models::Tool;
-use platform::outbound::{HeaderMap, HeaderValue, Method, Outbound, OutboundError};
+use platform::outbound::{HeaderMap, HeaderValue, Method, Outbound, OutboundError, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
@@ -18,7 +18,7 @@ pub const NAME: &str = "call_https";
 /// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 100_000;
 /// Maximum size of a response that is read.
-const MAX_ANSWER_BYTES: usize = 200_000;
+const MAX_ANSWER_BYTES: u64 = 200_000;
 /// Time limit of a request, including the response.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -77,13 +77,21 @@ pub async fn call(outbound: &Outbound, allowed_hosts: &[String], arguments: &Val
     if !body.is_empty() {
         headers.insert("content-type", HeaderValue::from_static("application/json"));
     }
-    let answer = outbound.open(method, &asked.url, headers, body, (MAX_ANSWER_BYTES, DEADLINE));
-    let answer = answer.await.map_err(refused)?;
-    if (300..400).contains(&answer.status) {
-        return Err(refused(OutboundError::Redirect(answer.status)).into());
-    }
+    let request = Request {
+        method,
+        url: &asked.url,
+        headers,
+        body,
+        max_bytes: MAX_ANSWER_BYTES,
+        deadline: DEADLINE,
+    };
+    let mut answer = outbound.send(request).await.map_err(refused)?;
     let status = answer.status;
-    let (body, is_whole) = answer.beginning().await.map_err(refused)?;
+    if (300..400).contains(&status) {
+        return Err(refused(OutboundError::Redirect(status)).into());
+    }
+    let mut body = Vec::new();
+    let is_whole = answer.beginning(&mut body).await.map_err(refused)?;
     Ok(json!({
         "status": status,
         "body": String::from_utf8_lossy(&body),

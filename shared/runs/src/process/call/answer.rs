@@ -2,12 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use platform::outbound::Exchange;
 use process::Data;
 use serde::{Deserialize, Serialize};
 
 use super::content::{self, ContentType};
-use super::request::{Request, described};
+use super::request::{Request, Response, described};
 
 /// Maximum size of a body that an error keeps, in bytes: the history and the failure of the run hold it.
 const MAX_REFUSAL_BYTES: usize = 64 * 1_024;
@@ -24,7 +23,7 @@ pub(in crate::process) enum Output {
     Response,
 }
 
-pub(super) fn output(output: Output, request: &Request, answer: &Exchange) -> Data {
+pub(super) fn output(output: Output, request: &Request, answer: &Response) -> Data {
     match output {
         Output::Raw => Data::text(&STANDARD.encode(&answer.body)),
         Output::Content => content(answer),
@@ -38,7 +37,7 @@ pub(super) fn output(output: Output, request: &Request, answer: &Exchange) -> Da
 }
 
 /// Describes a response that is an error, for the `catch` of the task.
-pub(super) fn refusal(answer: &Exchange) -> Data {
+pub(super) fn refusal(answer: &Response) -> Data {
     let mut fields = vec![
         ("statusCode", Data::from(serde_json::Value::from(answer.status))),
         ("headers", Data::from(described(&answer.headers))),
@@ -49,7 +48,7 @@ pub(super) fn refusal(answer: &Exchange) -> Data {
     Data::object(fields)
 }
 
-fn content(answer: &Exchange) -> Data {
+fn content(answer: &Response) -> Data {
     if answer.body.is_empty() {
         return Data::null();
     }

@@ -4,9 +4,10 @@ use std::io::Read as _;
 
 use encoding_rs::{Encoding, UTF_8};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use platform::outbound::{Exchange, HeaderValue};
+use platform::outbound::HeaderValue;
 use process::limits::MAX_OUTPUT_BYTES;
 
+use super::request::Response;
 use super::{CallError, ErrorKind};
 
 /// Encodings of answers that a call asks for.
@@ -62,7 +63,7 @@ pub(super) fn can_read(encodings: &HeaderValue) -> bool {
 }
 
 /// Undoes the compression of a body, within the limit of an answer.
-pub(super) fn decompress(answer: &mut Exchange) -> Result<(), CallError> {
+pub(super) fn decompress(answer: &mut Response) -> Result<(), CallError> {
     let encoding = answer.headers.get("content-encoding");
     let encoding = encoding.map(|value| {
         String::from_utf8_lossy(value.as_bytes())

@@ -117,6 +117,6 @@ async fn call(keyring: &mut Keyring<'_>, input: &HttpInput) -> Result<Data, Ende
     if let Some(authentication) = &input.authentication {
         request.authorize(authentication.header(keyring).await?);
     }
-    let exchange = request.send(keyring, input.redirect).await?;
-    Ok(answer::output(input.output, &request, &exchange))
+    let response = request.send(keyring, input.redirect).await?;
+    Ok(answer::output(input.output, &request, &response))
 }

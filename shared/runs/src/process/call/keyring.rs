@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use platform::Tenant;
-use platform::outbound::{Exchange, HeaderValue};
+use platform::outbound::HeaderValue;
 use process::Data;
 use url::Url;
 
+use super::request::Response;
 use crate::records::process_secrets::Holder;
-
 use super::{CallError, Ended, ErrorKind};
 use crate::hosts::has_host;
 use crate::process::definitions::Origin;
@@ -108,7 +108,7 @@ impl<'a> Keyring<'a> {
     }
 
     /// Strikes the secrets out of an answer.
-    pub async fn struck_answer(&self, mut answer: Exchange) -> Result<Exchange, Ended> {
+    pub async fn struck_answer(&self, mut answer: Response) -> Result<Response, Ended> {
         let struck = self.redaction.aside(move |redaction| {
             answer.body = redaction.bytes(answer.body);
             for value in answer.headers.values_mut() {

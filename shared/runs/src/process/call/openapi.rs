@@ -100,8 +100,8 @@ async fn call(keyring: &mut Keyring<'_>, input: &OpenApiInput) -> Result<Data, E
     if let Some(authentication) = &input.authentication {
         request.authorize(authentication.header(keyring).await?);
     }
-    let exchange = request.send(keyring, input.redirect).await?;
-    Ok(answer::output(input.output, &request, &exchange))
+    let response = request.send(keyring, input.redirect).await?;
+    Ok(answer::output(input.output, &request, &response))
 }
 
 fn configuration(detail: impl Into<String>) -> CallError {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, is_refused_header};
+use platform::outbound::{
+    self, HeaderMap, HeaderName, HeaderValue, Method, Outbound, OutboundError, is_refused_header,
+};
 use process::Data;
 use process::flow::has_dot_segment;
 use process::limits::MAX_OUTPUT_BYTES;
@@ -27,6 +29,13 @@ pub(super) struct Request {
     /// Whether a header contains a secret.
     hides_headers: bool,
     hides_query: bool,
+}
+
+/// A response of a service, read to its end.
+pub(super) struct Response {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
 }
 
 /// Resolves an address. Fails where it is no text.
@@ -141,28 +150,14 @@ impl Request {
 
     /// Sends the request with the secrets of the keyring. Fails where one of them is not for the host, and
     /// where the status of the response is an error.
-    pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Exchange, Ended> {
+    pub async fn send(&self, keyring: &Keyring<'_>, takes_redirects: bool) -> Result<Response, Ended> {
         keyring.check_host(&self.url)?;
-        let outbound = &keyring.services.outbound;
-        // Without it, a service may compress its answer in any way.
-        let mut headers = self.headers.clone();
-        let encodings = HeaderValue::from_static(content::ENCODINGS);
-        headers.entry(ACCEPT_ENCODING).or_insert(encodings);
-        let sent = outbound
-            .exchange(
-                self.method.clone(),
-                self.url.as_str(),
-                headers,
-                self.body.clone(),
-                MAX_OUTPUT_BYTES,
-                DEADLINE,
-            )
-            .await;
+        let sent = self.exchange(&keyring.services.outbound).await;
         let host = match self.hides_address {
             true => "",
             false => self.url.host_str().unwrap_or_default(),
         };
-        let mut exchange = sent.map_err(|error| {
+        let mut response = sent.map_err(|error| {
             if let Some(cause) = error.cause() {
                 let cause = keyring.struck(cause);
                 tracing::info!(host, cause, "a call of a process has no answer");
@@ -173,22 +168,44 @@ impl Request {
             )
         })?;
         // A secret in a compressed body could not be struck out.
-        content::decompress(&mut exchange)?;
-        let exchange = keyring.struck_answer(exchange).await?;
+        content::decompress(&mut response)?;
+        let response = keyring.struck_answer(response).await?;
         let last = if takes_redirects { 399 } else { 299 };
-        if (200..=last).contains(&exchange.status) {
-            return Ok(exchange);
+        if (200..=last).contains(&response.status) {
+            return Ok(response);
         }
         let detail = format!(
             "The service '{host}' answers with the status {}.",
-            exchange.status
+            response.status
         );
         Err(CallError {
-            status: Some(exchange.status),
-            response: Some(answer::refusal(&exchange).as_raw().to_owned()),
+            status: Some(response.status),
+            response: Some(answer::refusal(&response).as_raw().to_owned()),
             ..CallError::new(ErrorKind::Communication, detail)
         }
         .into())
+    }
+
+    async fn exchange(&self, outbound: &Outbound) -> Result<Response, OutboundError> {
+        let mut headers = self.headers.clone();
+        // Without it, a service may compress its answer in any way.
+        let encodings = HeaderValue::from_static(content::ENCODINGS);
+        headers.entry(ACCEPT_ENCODING).or_insert(encodings);
+        let request = outbound::Request {
+            method: self.method.clone(),
+            url: self.url.as_str(),
+            headers,
+            body: self.body.clone(),
+            max_bytes: MAX_OUTPUT_BYTES as u64,
+            deadline: DEADLINE,
+        };
+        let mut opened = outbound.send(request).await?;
+        let body = opened.whole().await?;
+        Ok(Response {
+            status: opened.status,
+            headers: opened.headers,
+            body,
+        })
     }
 
     /// Describes the request for the output of the task, without the parts that may contain a secret.

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, BoxStream, StreamExt as _};
-use platform::outbound::{HeaderMap, HeaderName, HeaderValue, Method, Opened, Outbound, OutboundError};
+use platform::outbound::{
+    Event, Events, HeaderMap, HeaderName, HeaderValue, Method, Opened, Outbound, OutboundError, Request,
+};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
 use super::Credentials;
 use crate::redaction::Redaction;
@@ -59,7 +61,16 @@ impl Http {
         if let Some(id) = session_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             headers.insert(SESSION_ID, id);
         }
-        let opened = self.outbound.open(method, url, headers, body, self.bounds).await;
+        let (max_bytes, deadline) = self.bounds;
+        let request = Request {
+            method,
+            url,
+            headers,
+            body,
+            max_bytes: max_bytes as u64,
+            deadline,
+        };
+        let opened = self.outbound.send(request).await;
         opened.map_err(StreamableHttpError::Client)
     }
 }
@@ -78,7 +89,7 @@ impl StreamableHttpClient for Http {
         let body = serde_json::to_vec(&message)?;
         let had_session = session_id.is_some();
         let waits = matches!(message, ClientJsonRpcMessage::Request(_));
-        let opened = self
+        let mut opened = self
             .send((Method::POST, &uri), body, session_id, custom_headers)
             .await?;
         let text = |name: &str| {
@@ -97,7 +108,9 @@ impl StreamableHttpClient for Http {
                 )));
             }
             status => {
-                let (body, _) = opened.beginning().await.map_err(StreamableHttpError::Client)?;
+                let mut body = Vec::new();
+                let read = opened.beginning(&mut body).await;
+                read.map_err(StreamableHttpError::Client)?;
                 if let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body) {
                     return Ok(StreamableHttpPostResponse::Json(message, session_id));
                 }
@@ -118,11 +131,12 @@ impl StreamableHttpClient for Http {
         if !is("application/json") {
             return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
         }
-        let (body, is_whole) = opened.beginning().await.map_err(StreamableHttpError::Client)?;
-        if !is_whole {
-            let max_size = self.bounds.0;
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size });
-        }
+        let body = opened.whole().await.map_err(|error| match error {
+            OutboundError::TooLarge(_) => StreamableHttpError::ResponseBodyTooLarge {
+                max_size: self.bounds.0,
+            },
+            error => StreamableHttpError::Client(error),
+        })?;
         Ok(StreamableHttpPostResponse::Json(
             serde_json::from_slice(&body)?,
             session_id,
@@ -161,15 +175,27 @@ impl StreamableHttpClient for Http {
 
 /// Returns the events of a response. Beyond the size or time limit the stream ends with an error.
 fn events(opened: Opened) -> BoxStream<'static, Result<Sse, SseError>> {
-    let pieces = stream::unfold(Some(opened), |opened| async {
-        let mut opened = opened?;
+    let reading = Some((opened, Events::default()));
+    let pieces = stream::unfold(reading, |reading| async {
+        let (mut opened, mut events) = reading?;
         match opened.next().await {
-            Ok(Some(piece)) => Some((Ok(piece), Some(opened))),
+            Ok(Some(piece)) => {
+                let complete = events.push(&piece).into_iter().map(|event| Ok(sse(event)));
+                Some((complete.collect(), Some((opened, events))))
+            }
             Ok(None) => None,
-            Err(error) => Some((Err(error), None)),
+            Err(error) => Some((vec![Err(SseError::Body(Box::new(error)))], None)),
         }
     });
-    SseStream::from_bytes_stream(pieces.boxed()).boxed()
+    pieces.flat_map(stream::iter).boxed()
+}
+
+fn sse(event: Event) -> Sse {
+    Sse {
+        event: event.kind,
+        data: Some(String::from_utf8_lossy(&event.data).into_owned()),
+        ..Sse::default()
+    }
 }
 
 fn unexpected(what: String) -> Failed {

@@ -1,14 +1,12 @@
 //! Builds the answers of Bedrock: JSON, and the frames of an AWS event stream.
 
-use aws_smithy_eventstream::frame::write_message_to;
-use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
 use bytes::Bytes;
+use models::StopReason;
 use serde_json::{Value, json};
 
 use super::received::Received;
 use super::reply::{Called, Says, Stop};
 use super::server::Encoded;
-use crate::answer::StopReason;
 
 pub(super) fn failure(status: u16, code: &str, sentence: &str) -> Encoded {
     Encoded {
@@ -125,18 +123,29 @@ fn event(name: &str, payload: &Value) -> Bytes {
     frame("event", ":event-type", name, payload)
 }
 
-fn frame(kind: &str, name_header: &'static str, name: &str, payload: &Value) -> Bytes {
-    let text = |text: &str| HeaderValue::String(text.to_owned().into());
-    let message = Message::new(payload.to_string())
-        .add_header(Header::new(":message-type", text(kind)))
-        .add_header(Header::new(name_header, text(name)))
-        .add_header(Header::new(":content-type", text("application/json")));
-    let mut bytes = Vec::new();
-    // It fails only for a payload of more than 16 MB, which is then missing in the stream.
-    if write_message_to(&message, &mut bytes).is_err() {
-        bytes.clear();
+/// Builds a frame of an AWS event stream: two lengths and their checksum, headers, payload, and the checksum of
+/// the whole.
+fn frame(kind: &str, name_header: &str, name: &str, payload: &Value) -> Bytes {
+    const TEXT: u8 = 7;
+    let mut headers = Vec::new();
+    let content_type = (":content-type", "application/json");
+    for (name, value) in [(":message-type", kind), (name_header, name), content_type] {
+        headers.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+        headers.extend_from_slice(name.as_bytes());
+        headers.push(TEXT);
+        headers.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
+        headers.extend_from_slice(value.as_bytes());
     }
-    Bytes::from(bytes)
+    let payload = payload.to_string();
+    let mut frame = Vec::new();
+    for length in [16 + headers.len() + payload.len(), headers.len()] {
+        frame.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame.extend_from_slice(&headers);
+    frame.extend_from_slice(payload.as_bytes());
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    Bytes::from(frame)
 }
 
 fn stop(says: &Says) -> &str {

@@ -1,12 +1,18 @@
-//! Parses server-sent events as chat endpoints use them: extracts the data of each event from chunks of
-//! bytes.
+//! Parses server-sent events, in bytes that are cut anywhere.
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Field `event`: the type. None where the event has the default one, `message`.
+    pub kind: Option<String>,
+    pub data: Vec<u8>,
+}
 
 /// Splits bytes into events. Buffers all bytes since the last whole event, so the caller must limit the
 /// input.
 #[derive(Default)]
-pub(super) struct Events {
+pub struct Events {
     line: Vec<u8>,
-    data: Vec<u8>,
+    event: Event,
     has_data: bool,
     /// Whether the last byte was a carriage return, whose line feed may follow.
     after_return: bool,
@@ -14,9 +20,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Returns the data of the events that `bytes` complete. An unterminated event is never returned, as the
-    /// standard requires.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// Returns the events that `bytes` complete, without those that have no data. An unterminated event is
+    /// never returned, as the standard requires.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut complete = Vec::new();
         for &byte in bytes {
             match byte {
@@ -34,7 +40,7 @@ impl Events {
         complete
     }
 
-    fn end_line(&mut self) -> Option<Vec<u8>> {
+    fn end_line(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let mut line = line.as_slice();
         if !std::mem::replace(&mut self.has_begun, true) {
@@ -42,19 +48,26 @@ impl Events {
         }
         if line.is_empty() {
             let had_data = std::mem::take(&mut self.has_data);
-            let data = std::mem::take(&mut self.data);
-            return had_data.then_some(data);
+            let event = std::mem::take(&mut self.event);
+            return had_data.then_some(event);
         }
-        let value = match line.strip_prefix(b"data") {
-            Some(b"") => b"".as_slice(),
-            Some([b':', value @ ..]) => value.strip_prefix(b" ").unwrap_or(value),
-            // A comment, another field, or a field whose name only starts with `data`.
-            _ => return None,
-        };
-        if std::mem::replace(&mut self.has_data, true) {
-            self.data.push(b'\n');
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let (field, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push(b'\n');
+                }
+                self.event.data.extend_from_slice(value);
+            }
+            b"event" => {
+                let kind = String::from_utf8_lossy(value).into_owned();
+                self.event.kind = Some(kind).filter(|kind| !kind.is_empty());
+            }
+            // A comment, or another field.
+            _ => {}
         }
-        self.data.extend_from_slice(value);
         None
     }
 }
@@ -77,8 +90,22 @@ mod tests {
     }
 
     fn cut<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+        events(pieces).into_iter().map(|event| event.data).collect()
+    }
+
+    fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
         let mut events = Events::default();
         pieces.into_iter().flat_map(|piece| events.push(piece)).collect()
+    }
+
+    #[test]
+    fn kind_belongs_to_its_event_alone() {
+        let stream = b"event: ping\ndata: 1\n\ndata: 2\nevent\n\nevent: lost\n\ndata: 3\n\n";
+        let kinds: Vec<_> = events([stream.as_slice()])
+            .into_iter()
+            .map(|event| event.kind)
+            .collect();
+        assert_eq!(kinds, [Some("ping".to_owned()), None, None]);
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //!
 //! ```
 //! # tokio_test(async {
-//! use models::stand_in::{Reply, StandIn};
 //! use models::{Message, Request};
+//! use stand_in::{Reply, StandIn};
 //!
 //! let stand_in = StandIn::start().await?;
 //! stand_in.when("weather", Reply::text("It rains."));
@@ -34,18 +34,15 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use models::{Limits, Model, ModelConfig, NotConfigured};
 use parking_lot::{Mutex, MutexGuard};
 use platform::Clock;
-use platform::config::Secret;
+use platform::config::{AwsEnvironment, Secret};
 use platform::secrets::SecretSource;
 use script::Script;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
-
-use crate::client::{Limits, over};
-use crate::model::{Model, NotConfigured};
-use crate::openai::OpenAi;
 
 pub use received::Received;
 pub use reply::Reply;
@@ -132,9 +129,13 @@ impl StandIn {
         let Ok(base_url) = Url::parse(&self.base_url()) else {
             return Arc::new(NotConfigured);
         };
-        let key = Some(SecretSource::given(Secret::new(KEY)));
-        let provider = OpenAi::new(&base_url, key, limits, Clock::System, true);
-        over(Box::new(provider), MODEL, limits)
+        let config = ModelConfig::OpenAi {
+            model: MODEL.to_owned(),
+            base_url,
+            key: Some(SecretSource::given(Secret::new(KEY))),
+        };
+        let model = config.connect_within(limits, None, &AwsEnvironment::default(), Clock::System);
+        model.unwrap_or_else(|_| Arc::new(NotConfigured))
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {

@@ -1,9 +1,8 @@
 //! Defines the answers and faults of the stand-in.
 
 use bytes::Bytes;
+use models::{StopReason, Usage};
 use serde_json::Value;
-
-use crate::answer::{StopReason, Usage};
 
 /// An answer, or a fault.
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! Builds the answers of an OpenAI-compatible server.
 
 use bytes::Bytes;
+use models::StopReason;
 use serde_json::{Value, json};
 
 use super::received::Received;
 use super::reply::{Called, Says, Stop};
 use super::server::Encoded;
-use crate::answer::StopReason;
 
 pub(super) fn failure(status: u16, code: &str, sentence: &str) -> Encoded {
     whole(
