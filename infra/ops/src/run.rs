@@ -6,7 +6,6 @@ use clap::Subcommand;
 use platform::auth::{RunAsRole, Viewer};
 use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
-use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
 use platform::{Error, ErrorKind, Result};
@@ -15,7 +14,6 @@ use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{self, RunListings, RunPage, RunSelection};
 use workflow::state::About;
-use workflow::summary::RunSummary;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
@@ -61,11 +59,6 @@ pub enum RunCommand {
         #[arg(long)]
         deliveries: bool,
     },
-    /// Adds runs of all projects that an older version stored to the index by subscription.
-    ///
-    /// Without this, a listing by subscription omits those that have ended. Reads the whole table; an
-    /// interrupted one can be repeated.
-    Index,
     /// Shows a run with its history.
     Show {
         /// Id of the run, or a workflow id for its newest run.
@@ -133,11 +126,6 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                 false => without_deliveries(&query),
             };
             list(target, runs, filter, limit, output).await
-        }
-        RunCommand::Index => {
-            let placed = runs.place_by_rule(RunSummary::rule_of).await?;
-            let line = format!("Placed by subscription: {placed} run(s).");
-            output.print(&json!({ "runs": placed }), &line)
         }
         RunCommand::Show { run } => {
             let state = match engine.get(&target.tenant, &run).await {
@@ -278,10 +266,7 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
     let wiring = Wiring {
         runs: runs.clone(),
         objects: target.objects.clone(),
-        queue: match &target.tasks {
-            Some(tasks) => Arc::clone(tasks),
-            None => Arc::new(Nowhere),
-        },
+        queue: Arc::clone(&target.tasks),
         bus: target.bus.clone(),
         clock: target.clock.clone(),
         listener: None,
@@ -292,13 +277,4 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
 
 fn refused(error: ConfigError) -> Error {
     Error::invalid(error.to_string())
-}
-
-/// Discards messages where there is no queue: the local runner finds the run at its own start.
-struct Nowhere;
-
-impl Queue for Nowhere {
-    fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
 }

@@ -193,6 +193,21 @@ async fn a_runner_takes_over_from_another_one() {
 }
 
 #[tokio::test]
+async fn a_runner_with_a_wrong_setting_leaves_the_other_one_at_work() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let data_dir = text(&service.data_dir());
+    let said = refusal(
+        &["--replace", "--port", "0", "--data-dir", &data_dir],
+        &[("MILLRACE_MODEL_PROVIDER", "gpt")],
+    );
+    assert!(said.contains("MILLRACE_MODEL_PROVIDER"), "{said}");
+    let token = service.process().token().to_owned();
+    service.get(&token, "/prompts").await.expect_status(200);
+}
+
+#[tokio::test]
 async fn the_operator_command_works_before_during_and_after() {
     let Some(mut service) = Service::start_local().await else {
         return;

@@ -145,6 +145,21 @@ fn only_the_crate_for_aws_knows_the_sdk() {
 }
 
 #[test]
+fn name_of_a_setting_is_written_once() {
+    let table = "shared/platform/src/config/variables.rs";
+    let names = fs::read_to_string(root().join(table)).unwrap();
+    let names: Vec<_> = names
+        .split('"')
+        .filter(|text| text.starts_with("MILLRACE_") && !text.contains(' '))
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    assert!(names.len() > 50);
+    for name in names {
+        assert_eq!(files_with(&name), [table], "{name}");
+    }
+}
+
+#[test]
 fn functions_and_shared_crates_know_neither_the_sdk_nor_lambda() {
     for folder in ["functions", "shared"] {
         for (name, dependencies) in crates(folder).into_iter().filter(|(name, _)| name != "aws") {

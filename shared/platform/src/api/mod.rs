@@ -16,7 +16,8 @@ pub use call::Call;
 
 use crate::auth::RunPrincipal;
 use crate::auth::service::ServiceTokens;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, variables};
+use crate::deployment::Deployment;
 use crate::error::{Error, Result};
 
 /// Slightly longer than the 29 s that API Gateway waits for an answer.
@@ -33,6 +34,13 @@ pub struct Api {
 }
 
 impl Api {
+    /// Creates a client for the API root `MILLRACE_API_URL`, with tokens that `MILLRACE_SERVICE_KEY` signs.
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let key = deployment.signing_key(variables::SERVICE_KEY)?;
+        let tokens = ServiceTokens::new(key, deployment.clock());
+        Self::new(&deployment.environment().required(variables::API_URL)?, tokens)
+    }
+
     /// Creates a client for the API root `base`, such as `https://api.example.com/prod/api/v1`.
     pub fn new(base: &str, tokens: ServiceTokens) -> Result<Self, ConfigError> {
         let base = Url::parse(base).ok().filter(is_safe).ok_or_else(|| {

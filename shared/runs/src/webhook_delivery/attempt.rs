@@ -9,6 +9,8 @@ use std::sync::Arc;
 use events::payload;
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{Answer, Outbound, OutboundError};
@@ -18,7 +20,7 @@ use platform::records::deliveries::DeliveryAttempt;
 use platform::records::events::Events;
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::retry::{Races, RetryPolicy};
-use platform::sealing::Sealer;
+use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Result, Tenant, ids, metrics};
 use tracing::{info, warn};
 use workflow::{ActivityContext, Failure};
@@ -47,6 +49,21 @@ pub struct Webhooks {
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
+}
+
+impl Webhooks {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let sealer = deployment.sealer(variables::SEALING_KEY)?;
+        Ok(Self {
+            subscriptions: Subscriptions::new(deployment.table(variables::RECORDS_TABLE)?),
+            events: Events::new(deployment.table(variables::EVENTS_TABLE)?),
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            sealer: Arc::new(OpenedOnce::new(sealer)),
+            outbound: Outbound::from_deployment(deployment)?,
+            audit: AuditLog::from_deployment(deployment)?,
+            clock: deployment.clock(),
+        })
+    }
 }
 
 pub async fn attempt(
