@@ -5,13 +5,10 @@ use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
 use platform::records::events::{EventRecord, Events};
 use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs};
-use platform::records::{Condition, Key};
 use platform::{Tenant, UtcTime};
-use serde_json::{Value, json};
 
 struct World {
     _folder: tempfile::TempDir,
-    services: Services,
     events: Events,
     logs: Logs,
     tenant: Tenant,
@@ -29,7 +26,6 @@ impl World {
             tenant: Tenant::new("acme", "demo").unwrap(),
             log: LogId::new("acme", Some("demo"), LogKind::Events),
             _folder: folder,
-            services,
         }
     }
 
@@ -233,41 +229,4 @@ async fn a_file_is_found_by_the_times_of_its_records() {
     assert_eq!(world.logs.all_files(&world.log).await.unwrap().len(), 6);
     let ids = world.logs.all(LogKind::Events).await.unwrap();
     assert_eq!(ids, std::slice::from_ref(&world.log));
-}
-
-#[tokio::test]
-async fn records_from_before_there_were_logs_are_adopted_once() {
-    let world = World::new().await;
-    let audit = world.services.table(AUDIT_TABLE);
-    let events = world.services.table(EVENTS_TABLE);
-    let time = "2026-01-02T03:04:05.678Z";
-    let old = Key::new("acme#*#audit", format!("{time}#a1")).with_gsi1("acme#*#audit", format!("{time}#a1"));
-    let record = json!({ "id": "a1", "timestamp": time });
-    let _ = audit.put(&old, &record, Condition::Absent).await.unwrap();
-    let old = Key::new("acme#demo#event#e1", "event");
-    let record = json!({ "id": "e1", "envelope": "{}", "received_at": time });
-    let _ = events.put(&old, &record, Condition::Absent).await.unwrap();
-    let other = Key::new("acme#demo#delivery#d1", "delivery");
-    let _ = events
-        .put(&other, &json!({ "id": "d1" }), Condition::Absent)
-        .await
-        .unwrap();
-    world.insert("e2", 1).await;
-
-    for (kind, count) in [(LogKind::Events, 1), (LogKind::Audit, 1)] {
-        assert_eq!(world.logs.adopt(kind, at(0)).await.unwrap(), count);
-        assert_eq!(world.logs.adopt(kind, at(0)).await.unwrap(), 0);
-    }
-    assert_eq!(world.tail(None).await, ["e2", "e1"]);
-    let of_account = LogId::new("acme", None, LogKind::Audit);
-    let tail = world.logs.tail::<Value>(&of_account, None).await.unwrap();
-    assert_eq!(tail[0].record["id"], "a1");
-    assert!(world.logs.head(&of_account).await.unwrap().is_some());
-
-    world
-        .logs
-        .settle(&of_account, std::slice::from_ref(&tail[0].key), 4_000_000_000)
-        .await
-        .unwrap();
-    assert_eq!(world.logs.adopt(LogKind::Audit, at(0)).await.unwrap(), 0);
 }

@@ -1,7 +1,7 @@
 //! Summarizes a run for listings.
 
 use platform::records::runs::RunStanding;
-use platform::{Error, Result, UtcTime};
+use platform::{Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::list_filter::RunFields;
@@ -51,12 +51,6 @@ impl RunSummary {
                 ..state.about.clone()
             },
         }
-    }
-
-    /// Returns the subscription that started the run of a stored summary.
-    pub fn rule_of(summary: &str) -> Result<Option<String>> {
-        let summary: Self = serde_json::from_str(summary).map_err(Error::internal)?;
-        Ok(summary.about.rule_id)
     }
 
     /// In seconds; None for an open run.

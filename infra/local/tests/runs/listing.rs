@@ -3,15 +3,12 @@
 use platform::auth::Viewer;
 use platform::config::Secret;
 use platform::page_token::PageTokens;
-use platform::records::schema::BY_RULE;
-use platform::records::{Changes, Condition, Key, Written};
 use serde_json::{Value, json};
 use workflow::Payload;
 use workflow::engine::StartRun;
 use workflow::listing::{RunListings, RunSelection};
 use workflow::state::About;
 use workflow::status::RunStatus;
-use workflow::summary::RunSummary;
 
 use crate::world::World;
 
@@ -151,30 +148,6 @@ async fn listing_by_several_properties_has_full_pages_of_the_runs_with_all_of_th
             let listed = list(&world, 10_000, &selection, page_size).await;
             assert_eq!(listed, (expected.clone(), pages), "{selection:?}");
         }
-    }
-}
-
-#[tokio::test]
-async fn runs_from_before_the_index_by_subscription_are_listed_once_they_are_placed_in_it() {
-    let world = World::start().await;
-    let all = fill(&world).await;
-    for run in &all {
-        let key = Key::new(format!("acme#demo#run#{}", run.run_id), "state");
-        let unplaced = Changes::default().leave(BY_RULE);
-        let written = world.table.update(&key, &unplaced, Condition::Present).await;
-        assert_eq!(written.unwrap(), Written::Done);
-    }
-    let of_rule = RunSelection {
-        rule_id: Some("rule-1".to_owned()),
-        ..RunSelection::default()
-    };
-    assert_eq!(list(&world, 10_000, &of_rule, 500).await, (vec![], 1));
-    let of_rules = all.iter().filter(|run| run.about.rule_id.is_some()).count() as u64;
-    for placed in [of_rules, 0] {
-        let count = world.runs.place_by_rule(RunSummary::rule_of).await.unwrap();
-        assert_eq!(count, placed);
-        let listed = list(&world, 10_000, &of_rule, 500).await;
-        assert_eq!(listed, (expected(&all, &of_rule), 1));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `ops audit`: works on the log of events and audit records.
 
-mod adopt;
 mod archive;
 mod export;
 mod key;
@@ -17,9 +16,6 @@ use crate::target::TargetArguments;
 /// What to do with the log.
 #[derive(Subcommand)]
 pub enum AuditCommand {
-    /// Adds records that an older version of Millrace wrote to the log, for all accounts. Run it once after
-    /// the update; repeating it is harmless.
-    Adopt,
     /// Archives the current records of the project's logs at once, instead of within the next minutes.
     Archive(archive::ArchiveArguments),
     /// Writes the records of a period to one file, each once, ordered by time.
@@ -33,7 +29,6 @@ pub enum AuditCommand {
 
 pub async fn run(command: AuditCommand, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     match command {
-        AuditCommand::Adopt => adopt::run(&target.open().await?, output).await?,
         AuditCommand::Archive(arguments) => archive::run(&arguments, target, output).await?,
         AuditCommand::Export(arguments) => export::run(&arguments, &target.open().await?, output).await?,
         AuditCommand::Key => key::run(target, output).await?,

@@ -28,7 +28,6 @@ pub mod prompts;
 mod run_listing;
 mod run_place;
 pub mod run_removal;
-mod run_rules;
 mod run_updates;
 pub mod runs;
 pub mod schema;

@@ -94,12 +94,6 @@ impl LogId {
         (self.tail(shard), format!("{time}#{id}"))
     }
 
-    /// Whether a partition of `gsi1` is a shard of the tail.
-    pub(super) fn is_tail(&self, pk: &str) -> bool {
-        let rest = pk.strip_prefix(&self.tail(0));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    }
-
     pub(super) fn tail(&self, shard: u16) -> String {
         keys::log_tail(&self.account, self.project.as_deref(), self.kind.tail(), shard)
     }

@@ -4,7 +4,6 @@
 //! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it
 //! is archived. A log has one item for its state, the **head**, which is always in the index `due`.
 
-mod adopt;
 mod head;
 mod log_id;
 mod tail;
@@ -21,9 +20,9 @@ use crate::error::{Error, Result};
 use crate::records::listing_shards::ListingShards;
 use crate::records::{Condition, Query, Table, Written, keys};
 
-pub(crate) use adopt::ARCHIVED;
 pub use head::{DigestRef, FileRef, LogFile, LogHead, is_near};
 pub use log_id::{LogId, LogKind};
+pub(crate) use tail::ARCHIVED;
 pub use tail::{RecordKey, TailRecord};
 
 /// Time from the first record of a log to its first pass, in milliseconds.
