@@ -200,7 +200,7 @@ async fn a_runner_with_a_wrong_setting_leaves_the_other_one_at_work() {
     let data_dir = text(&service.data_dir());
     let said = refusal(
         &["--replace", "--port", "0", "--data-dir", &data_dir],
-        &[("MILLRACE_MODEL_PROVIDER", "gpt")],
+        &[("MILLRACE_MODEL_PROVIDER", "gpt"), ("MILLRACE_LOG", "warn")],
     );
     assert!(said.contains("MILLRACE_MODEL_PROVIDER"), "{said}");
     let token = service.process().token().to_owned();
