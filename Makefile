@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run watch run-lambda run-sam token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy clean
+.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy clean
 
 # Passed on to the program that a target starts.
 ARGS ?=
@@ -38,11 +38,6 @@ watch: ## As `run`, and again at each change of the code; the service is away fo
 
 run-lambda: ## Build and run the Lambda functions in an emulator of AWS (PORT=4566)
 	@infra/duckdb/link; cargo build $(LOCKED) -p lambda -p ops --bins; exec infra/ministack/start $(if $(PORT),--port '$(PORT)') $(ARGS)
-
-run-sam: build ## Start the API's functions in containers, over a deployed stack (needs Docker; ARGS="--stack-name …")
-	@command -v docker >/dev/null || { echo 'run-sam needs Docker; `make run` needs none' >&2; exit 1; }
-	@file=$$(mktemp); trap 'rm -f "$$file"' EXIT; "$$(infra/tools/python infra/sam/requirements.txt)/python" -B infra/sam/local_variables.py "$$file" $(ARGS); \
-		infra/sam/sam local start-api --env-vars "$$file" --parameter-overrides Architecture=$(ARCH)
 
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
 	@$(BUILD); exec $(PROGRAMS)/ops token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \

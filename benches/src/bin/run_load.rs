@@ -16,6 +16,9 @@ use clap::Parser;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
+use platform::config::variables;
+use platform::queue::BoxFuture;
+use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::json;
 use workflow::engine::{Engine, StartRun};
@@ -110,7 +113,7 @@ async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> 
 /// Returns an engine that only starts runs.
 fn engine(services: &Services) -> Result<Engine, Error> {
     let events = services.table(EVENTS_TABLE);
-    let queue = services.queue("tasks").ok_or("the runner has no queue")?;
+    let queue = services.deployment().queue(variables::TASK_QUEUE)?;
     let wiring = Wiring {
         runs: Runs::new(services.table(RUNS_TABLE), events),
         objects: services.bucket(DATA_BUCKET),

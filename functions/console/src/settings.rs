@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use platform::config::{ConfigError, Environment, Secret};
+use platform::config::{ConfigError, Environment, Secret, variables};
 use serde::{Serialize, Serializer};
 use url::Url;
 
@@ -45,15 +45,15 @@ impl Settings {
                 .map(str::trim)
                 .filter(|text| !text.is_empty())
         };
-        let client = text("MILLRACE_CONSOLE_CLIENT_ID");
-        let issuer = text("MILLRACE_CONSOLE_ISSUER").or_else(|| text("MILLRACE_TOKEN_ISSUER"));
+        let client = text(variables::CONSOLE_CLIENT_ID);
+        let issuer = text(variables::CONSOLE_ISSUER).or_else(|| text(variables::TOKEN_ISSUER));
         let oidc = match (client, issuer) {
             (None, _) => None,
             (Some(client_id), Some(issuer)) if Url::parse(issuer).is_ok_and(|url| url.has_host()) => {
                 Some(Oidc {
                     issuer: issuer.to_owned(),
                     client_id: client_id.to_owned(),
-                    scope: text("MILLRACE_CONSOLE_SCOPE").unwrap_or("openid").to_owned(),
+                    scope: text(variables::CONSOLE_SCOPE).unwrap_or("openid").to_owned(),
                 })
             }
             (Some(_), issuer) => {
@@ -64,7 +64,7 @@ impl Settings {
                 )));
             }
         };
-        let connect = text("MILLRACE_CONSOLE_CONNECT").unwrap_or_default();
+        let connect = text(variables::CONSOLE_CONNECT).unwrap_or_default();
         let connect: Vec<String> = connect
             .split(',')
             .map(|origin| origin.trim().to_owned())
@@ -78,8 +78,8 @@ impl Settings {
             )));
         }
         Ok(Self {
-            folder: text("MILLRACE_CONSOLE_DIR").map_or_else(beside_program, PathBuf::from),
-            ingest_url: environment.required("MILLRACE_CONSOLE_INGEST_URL")?,
+            folder: text(variables::CONSOLE_DIR).map_or_else(beside_program, PathBuf::from),
+            ingest_url: environment.required(variables::CONSOLE_INGEST_URL)?,
             page_proof: None,
             oidc,
             connect: connect.into_iter().filter(|origin| !origin.is_empty()).collect(),
@@ -109,25 +109,26 @@ fn is_origin(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use platform::config::variables::Variable;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
-        let required = [("MILLRACE_CONSOLE_INGEST_URL", "https://ingest.example/")];
+    fn read(variables: &[(Variable, &str)]) -> Result<Settings, ConfigError> {
+        let required = [(variables::CONSOLE_INGEST_URL, "https://ingest.example/")];
         let all = required.iter().chain(variables);
-        let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let all = all.map(|(variable, value)| (variable.name.to_owned(), (*value).to_owned()));
         Settings::from_environment(&Environment::from_variables(all)?)
     }
 
     #[test]
     fn the_provider_is_the_issuer_of_tokens_unless_another_is_named() {
-        let issuer = ("MILLRACE_TOKEN_ISSUER", "https://login.example/");
+        let issuer = (variables::TOKEN_ISSUER, "https://login.example/");
         assert!(read(&[issuer]).unwrap().oidc.is_none());
-        let client = ("MILLRACE_CONSOLE_CLIENT_ID", "console");
+        let client = (variables::CONSOLE_CLIENT_ID, "console");
         let oidc = read(&[issuer, client]).unwrap().oidc.unwrap();
         assert_eq!(
             (oidc.issuer.as_str(), oidc.scope.as_str()),
             ("https://login.example/", "openid")
         );
-        let other = ("MILLRACE_CONSOLE_ISSUER", "https://other.example");
+        let other = (variables::CONSOLE_ISSUER, "https://other.example");
         assert_eq!(
             read(&[issuer, client, other]).unwrap().oidc.unwrap().issuer,
             "https://other.example"
@@ -136,21 +137,21 @@ mod tests {
 
     #[test]
     fn a_provider_or_an_origin_that_is_no_url_stops_the_start() {
-        let client = ("MILLRACE_CONSOLE_CLIENT_ID", "console");
-        let refusal = read(&[client, ("MILLRACE_TOKEN_ISSUER", "millrace-local")]).unwrap_err();
+        let client = (variables::CONSOLE_CLIENT_ID, "console");
+        let refusal = read(&[client, (variables::TOKEN_ISSUER, "millrace-local")]).unwrap_err();
         assert!(
             refusal.to_string().contains("'millrace-local', which is no URL"),
             "{refusal}"
         );
         for wrong in ["login.example", "https://login.example/path", "'unsafe-eval'"] {
-            let refusal = read(&[("MILLRACE_CONSOLE_CONNECT", wrong)]).unwrap_err();
+            let refusal = read(&[(variables::CONSOLE_CONNECT, wrong)]).unwrap_err();
             assert!(
                 refusal.to_string().contains("which is no origin"),
                 "{wrong}: {refusal}"
             );
         }
         let settings = read(&[(
-            "MILLRACE_CONSOLE_CONNECT",
+            variables::CONSOLE_CONNECT,
             "https://a.example, https://b.example:8443,",
         )])
         .unwrap();

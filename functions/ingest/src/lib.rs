@@ -12,10 +12,7 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use axum::Extension;
 use events::publish::Publisher;
-use events::records::channels::Channels;
-use events::records::events::Events;
-use events::records::ingest_counts::IngestCounts;
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::http::BodyLimit;
 use platform::sealing::{OpenedOnce, Sealer};
@@ -43,26 +40,26 @@ pub struct Ingest {
 impl Ingest {
     pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
-        let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
-        let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
-        let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
-        let bus = deployment.bus("MILLRACE_EVENT_BUS")?;
-        let sealer = deployment.sealer("MILLRACE_SEALING_KEY")?;
-        let counts = IngestCounts::new(events.clone());
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let records = deployment.table(variables::RECORDS_TABLE)?;
+        let objects = deployment.bucket(variables::DATA_BUCKET)?;
+        let bus = deployment.bus(variables::EVENT_BUS)?;
+        let sealer = deployment.sealer(variables::SEALING_KEY)?;
+        let (counts, clock) = (IngestCounts::new(events.clone()), deployment.clock());
         Ok(Self {
-            rates: ChannelRates::from_environment(environment, counts, Clock::System)?,
+            rates: ChannelRates::from_environment(environment, counts, clock.clone())?,
             channels: Channels::new(records),
             sealer: Arc::new(OpenedOnce::new(sealer)),
             publisher: Publisher::new(Events::new(events), objects, bus),
-            clock: Clock::System,
+            clock,
             max_body_bytes: max_body_bytes(environment)?,
         })
     }
 }
 
 /// Reads the largest body, in bytes, from `MILLRACE_INGEST_MAX_BODY_KB`.
-pub fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
-    let asked = environment.number("MILLRACE_INGEST_MAX_BODY_KB", DEFAULT_MAX_BODY_KB)?;
+fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
+    let asked = environment.number(variables::INGEST_MAX_BODY_KB, DEFAULT_MAX_BODY_KB)?;
     match usize::try_from(asked) {
         Ok(kb) if (1..=MOST_BODY_KB).contains(&asked) => Ok(kb * 1_024),
         _ => Err(ConfigError::new(format!(

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use events::records::ingest_counts::IngestCounts;
 use parking_lot::Mutex;
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
+use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, Error, Result, Tenant, metrics};
 use tracing::warn;
 
@@ -48,8 +49,8 @@ impl ChannelRates {
         counts: IngestCounts,
         clock: Clock,
     ) -> Result<Self, ConfigError> {
-        let rate = environment.number("MILLRACE_INGEST_CHANNEL_RATE", 0)?;
-        let instances = environment.number("MILLRACE_INGEST_CONCURRENCY", 1)?.max(1);
+        let rate = environment.number(variables::INGEST_CHANNEL_RATE, 0)?;
+        let instances = environment.number(variables::INGEST_CONCURRENCY, 1)?.max(1);
         let most = rate.saturating_mul(WINDOW_SECONDS.unsigned_abs());
         Ok(Self {
             most: (most > 0).then_some(most),

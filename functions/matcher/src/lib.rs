@@ -19,6 +19,8 @@ use events::records::listeners::Listeners;
 use events::records::subscriptions::Subscriptions;
 use platform::archive_hints::ArchiveHints;
 use platform::batch::Batch;
+use platform::config::{ConfigError, Retention, variables};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::{Clock, Result, metrics};
@@ -43,6 +45,29 @@ pub struct Matcher {
     /// Receives unreadable messages.
     pub dead_letters: Arc<dyn Queue>,
     pub clock: Clock,
+}
+
+impl Matcher {
+    pub fn from_deployment(deployment: &Deployment, engine: Engine) -> Result<Self, ConfigError> {
+        let records = deployment.table(variables::RECORDS_TABLE)?;
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let retention = Retention::from_environment(deployment.environment())?;
+        let subscriptions = Subscriptions::new(records.clone());
+        Ok(Self {
+            engine,
+            events: Events::new(events.clone()).retaining(retention),
+            deliveries: Deliveries::new(events).retaining(retention),
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            sets: SubscriptionSets::new(subscriptions.clone()),
+            subscriptions,
+            processes: Processes::new(records.clone()),
+            listeners: Listeners::new(records),
+            listener_filters: ListenerFilters::default(),
+            archive_hints: ArchiveHints::from_deployment(deployment)?,
+            dead_letters: deployment.queue(variables::EVENT_DEAD_LETTER_QUEUE)?,
+            clock: deployment.clock(),
+        })
+    }
 }
 
 /// Matches the events of a batch. Returns the ids of the messages to deliver again.

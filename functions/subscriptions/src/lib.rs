@@ -25,7 +25,7 @@ use events::records::deliveries::Deliveries;
 use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
 use platform::Platform;
-use platform::config::{AwsEnvironment, ConfigError};
+use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::http::{Credentials, authenticate};
 use platform::outbound::Outbound;
@@ -52,11 +52,11 @@ pub struct SubscriptionServices {
 impl SubscriptionServices {
     pub fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
-            events: deployment.table("MILLRACE_EVENTS_TABLE")?,
+            events: deployment.table(variables::EVENTS_TABLE)?,
             tokens: PageTokens::from_deployment(deployment)?,
-            sealer: deployment.sealer("MILLRACE_SEALING_KEY")?,
-            outbound: Outbound::from_environment(deployment.environment(), &AwsEnvironment::read())?,
-            processes: Processes::new(deployment.table("MILLRACE_RECORDS_TABLE")?),
+            sealer: deployment.sealer(variables::SEALING_KEY)?,
+            outbound: Outbound::from_deployment(deployment)?,
+            processes: Processes::new(deployment.table(variables::RECORDS_TABLE)?),
             workflow_types: registry.workflow_names().into(),
         })
     }

@@ -3,7 +3,8 @@
 use events::records::deliveries::Deliveries;
 use events::records::events::{DueEvent, Events};
 use futures::stream::{self, StreamExt as _};
-use platform::config::Retention;
+use platform::config::{ConfigError, Retention, variables};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::records::Table;
 use platform::{Clock, Result};
@@ -22,6 +23,13 @@ pub struct EventRemover {
 }
 
 impl EventRemover {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let objects = deployment.bucket(variables::DATA_BUCKET)?;
+        let retention = Retention::from_environment(deployment.environment())?;
+        Ok(Self::new(events, objects, retention, deployment.clock()))
+    }
+
     pub fn new(events: Table, objects: Objects, retention: Retention, clock: Clock) -> Self {
         Self {
             events: Events::new(events.clone()).retaining(retention),

@@ -12,6 +12,9 @@ use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use platform::bus::Bus;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
+use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
@@ -48,6 +51,12 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
+    pub fn from_deployment(deployment: &Deployment, engine: Engine) -> Result<Self, ConfigError> {
+        let events = Events::new(deployment.table(variables::EVENTS_TABLE)?);
+        let bus = deployment.bus(variables::EVENT_BUS)?;
+        Ok(Self::new(engine, events, bus, deployment.clock()))
+    }
+
     pub fn new(engine: Engine, events: Events, bus: Arc<dyn Bus>, clock: Clock) -> Self {
         Self {
             engine,

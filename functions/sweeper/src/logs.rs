@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use platform::archive_hints::ArchiveHints;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, Result, UtcTime, metrics};
 
@@ -22,13 +24,14 @@ pub struct LogSweeper {
 }
 
 impl LogSweeper {
-    pub fn new(logs: Logs, hints: ArchiveHints, clock: Clock) -> Self {
-        Self {
-            logs,
-            hints,
-            clock,
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        Ok(Self {
+            logs: Logs::new(events, deployment.table(variables::AUDIT_TABLE)?),
+            hints: ArchiveHints::from_deployment(deployment)?,
+            clock: deployment.clock(),
             sent: Mutex::default(),
-        }
+        })
     }
 
     /// Sends a hint for every due log, unless one was sent recently. Returns the number of due logs.

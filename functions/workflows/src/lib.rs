@@ -17,12 +17,12 @@ use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
+use platform::Platform;
 use platform::config::ConfigError;
 use platform::deployment::Deployment;
 use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
-use platform::{Clock, Platform};
-use workflow::Registry;
+use platform::records::runs::Runs;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
 use workflow::records::runs::Runs;
@@ -36,22 +36,14 @@ pub struct Workflows {
 }
 
 impl Workflows {
-    pub fn from_deployment(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
-        let wiring = Wiring::from_deployment(deployment)?;
-        Ok(Self::new(
-            wiring.engine(registry)?,
-            wiring.runs.clone(),
-            PageTokens::from_deployment(deployment)?,
-            wiring.clock,
-        ))
-    }
-
-    pub fn new(engine: Engine, runs: Runs, tokens: PageTokens, clock: Clock) -> Self {
-        Self {
+    pub fn from_deployment(deployment: &Deployment, engine: Engine) -> Result<Self, ConfigError> {
+        let runs = Wiring::from_deployment(deployment)?.runs;
+        let tokens = PageTokens::from_deployment(deployment)?;
+        Ok(Self {
             engine,
-            listings: RunListings::new(runs.clone(), tokens, clock),
+            listings: RunListings::new(runs.clone(), tokens, deployment.clock()),
             runs,
-        }
+        })
     }
 }
 

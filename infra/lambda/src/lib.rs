@@ -14,17 +14,28 @@ pub mod workflows;
 use aws::Aws;
 pub use lambda_runtime::Error;
 use platform::config::ConfigError;
+use platform::config::variables::Variable;
 use platform::deployment::Deployment;
+use platform::queue::Inbox;
 use platform::telemetry::{self, Format};
 
-/// Begins the log of a function, and returns its environment and services.
-pub fn start(aws: &Aws) -> Result<Deployment, ConfigError> {
-    let deployment = aws.deployment()?;
-    telemetry::init(deployment.environment(), Format::Json, "info")?;
-    Ok(deployment)
+/// Services of a deployed function.
+pub struct Function {
+    pub deployment: Deployment,
+    pub aws: Aws,
 }
 
-/// As [`start`], with the services that the environment names.
-pub fn deployment() -> Result<Deployment, ConfigError> {
-    start(&Aws::from_environment())
+impl Function {
+    /// Returns the queue whose URL is in a variable, for receiving.
+    pub fn inbox(&self, variable: Variable) -> Result<impl Inbox + use<>, ConfigError> {
+        Ok(self.aws.inbox(self.deployment.environment().required(variable)?))
+    }
+}
+
+/// Begins the log of this process's function, and returns its services.
+pub fn start() -> Result<Function, ConfigError> {
+    let aws = Aws::from_environment();
+    let deployment = aws.deployment()?;
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    Ok(Function { deployment, aws })
 }

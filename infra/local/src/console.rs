@@ -14,7 +14,7 @@ use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
 use console_function::{Console, Settings};
-use platform::config::{ConfigError, Environment, Secret};
+use platform::config::{ConfigError, Environment, Secret, variables};
 use platform::{Clock, Error, Result};
 use serde_json::json;
 use subtle::ConstantTimeEq as _;
@@ -40,7 +40,7 @@ pub fn routes(
     clock: Clock,
     port: u16,
 ) -> Result<Option<Router>, ConfigError> {
-    let Some(folder) = environment.optional("MILLRACE_CONSOLE_DIR") else {
+    let Some(folder) = environment.optional(variables::CONSOLE_DIR) else {
         return Ok(None);
     };
     let proof = random_secret();

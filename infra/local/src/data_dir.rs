@@ -261,7 +261,7 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
-/// Removes the access of other users, which an older version or a lax umask left.
+/// Removes the access of other users, which a lax umask left.
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -11,7 +11,7 @@ use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use platform::config::Environment;
+use platform::config::{Environment, variables};
 use platform::{Error, Result};
 
 /// Allowed names besides those of the loopback interface.
@@ -21,7 +21,7 @@ pub struct Hosts(Arc<[String]>);
 impl Hosts {
     /// Reads `MILLRACE_HOSTS`: names without ports, comma-joined.
     pub fn from_environment(environment: &Environment) -> Self {
-        let names = environment.optional("MILLRACE_HOSTS").unwrap_or_default();
+        let names = environment.optional(variables::HOSTS).unwrap_or_default();
         let names = names.split(',').map(|name| name.trim().to_ascii_lowercase());
         Self(names.filter(|name| !name.is_empty()).collect())
     }
@@ -95,9 +95,11 @@ mod tests {
     use axum::body::Body;
 
     fn is_known(uri: &str, hosts: &[&str]) -> bool {
-        let known =
-            Environment::from_variables([("MILLRACE_HOSTS".into(), "dev.example, box, [fd00::1]".into())])
-                .unwrap();
+        let known = Environment::from_variables([(
+            variables::HOSTS.name.into(),
+            "dev.example, box, [fd00::1]".into(),
+        )])
+        .unwrap();
         let mut request = Request::builder().uri(uri);
         for host in hosts {
             request = request.header(HOST, *host);

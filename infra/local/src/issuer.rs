@@ -4,9 +4,8 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use platform::auth::jwks::JwksSource;
+use platform::auth::Claims;
 use platform::auth::token::Audience;
-use platform::auth::{Claims, VerifierConfig};
 use platform::config::ConfigError;
 use platform::{Error, Result, UtcTime};
 
@@ -73,16 +72,6 @@ impl Issuer {
         let set = serde_json::to_vec_pretty(&JwkSet { keys: vec![jwk] }).unwrap_or_default();
         write_whole(&data.path("keys/jwks.json"), &set)?;
         Ok(Self { key })
-    }
-
-    /// Returns the configuration of a verifier for these tokens.
-    pub fn verifier_config(data: &DataDir) -> VerifierConfig {
-        VerifierConfig {
-            jwks: JwksSource::File(data.path("keys/jwks.json")),
-            issuer: ISSUER.to_owned(),
-            audience: AUDIENCE.to_owned(),
-            shared_secret: None,
-        }
     }
 
     /// Returns a token that is valid from `now` for `lifetime_seconds`.

@@ -1,13 +1,13 @@
-//! Chooses where objects are: in files of the data directory, or in a bucket of S3.
+//! Chooses where objects are: in files of the data directory, or in S3.
 
 use std::sync::Arc;
 
 use embedded::files::{FileObjects, Links};
 use platform::Clock;
-use platform::config::{ConfigError, Environment, Secret};
-use platform::objects::{ObjectStore, Objects};
+use platform::config::{ConfigError, Environment, Secret, variables};
+use platform::deployment::Backend;
+use platform::objects::ObjectStore;
 
-use crate::cloud::Cloud;
 use crate::data_dir::DataDir;
 use crate::layers::{Bare, Layers};
 use crate::services::{broken, secret};
@@ -21,14 +21,18 @@ pub enum LocalObjects {
         link_key: Secret,
         layers: Arc<dyn Layers>,
     },
-    /// In one bucket of S3, whatever bucket name is requested.
-    S3(Objects),
+    /// In the bucket `MILLRACE_DATA_BUCKET`.
+    S3(Arc<dyn ObjectStore>),
 }
 
 impl LocalObjects {
     /// Opens the objects that `MILLRACE_OBJECTS` selects.
-    pub fn open(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
-        match environment.optional("MILLRACE_OBJECTS").unwrap_or("files") {
+    pub(crate) fn open(
+        data: &DataDir,
+        environment: &Environment,
+        aws: Option<&Arc<dyn Backend>>,
+    ) -> Result<Self, ConfigError> {
+        match environment.optional(variables::OBJECTS).unwrap_or("files") {
             "files" => {
                 let folder = data.path("objects");
                 let files = match data.is_ours() {
@@ -42,8 +46,9 @@ impl LocalObjects {
                 })
             }
             "s3" => {
-                let bucket = environment.required("MILLRACE_DATA_BUCKET")?;
-                Ok(Self::S3(Cloud::from_environment().bucket(&bucket)?))
+                let aws = aws.ok_or_else(|| ConfigError::without_aws(variables::OBJECTS, "s3"))?;
+                environment.required(variables::DATA_BUCKET)?;
+                Ok(Self::S3(aws.objects()))
             }
             other => Err(ConfigError::new(format!(
                 "The variable MILLRACE_OBJECTS is '{other}'. Set it to files or s3."
@@ -60,35 +65,32 @@ impl LocalObjects {
                 link_key,
                 layers,
             },
-            Self::S3(objects) => Self::S3(objects),
+            Self::S3(store) => Self::S3(store),
         }
     }
 
     /// Returns the same objects, with links that lead to the runner at `origin`.
     #[must_use]
-    pub fn with_links(&self, origin: &str, clock: &Clock) -> Self {
+    pub fn with_links(self, origin: &str, clock: Clock) -> Self {
         match self {
             Self::Files {
                 files,
                 link_key,
                 layers,
             } => Self::Files {
-                files: files.with_links(Links::new(origin, link_key.clone(), clock.clone())),
-                link_key: link_key.clone(),
-                layers: Arc::clone(layers),
+                files: files.with_links(Links::new(origin, link_key.clone(), clock)),
+                link_key,
+                layers,
             },
-            Self::S3(objects) => Self::S3(objects.clone()),
+            Self::S3(store) => Self::S3(store),
         }
     }
 
-    /// Returns a bucket. In S3 it is the configured bucket, whatever the name.
-    pub fn bucket(&self, name: &str) -> Objects {
+    /// Returns the store of all buckets.
+    pub fn store(&self) -> Arc<dyn ObjectStore> {
         match self {
-            Self::Files { files, layers, .. } => {
-                let store: Arc<dyn ObjectStore> = Arc::new(files.clone());
-                Objects::new(layers.objects(store), name)
-            }
-            Self::S3(objects) => objects.clone(),
+            Self::Files { files, layers, .. } => layers.objects(Arc::new(files.clone())),
+            Self::S3(store) => Arc::clone(store),
         }
     }
 }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::config::{ConfigError, Environment, Secret};
+use platform::deployment::Backend as _;
 use platform::http::service::normalized;
 use platform::telemetry::{self, Format};
 use rustix::fs::FileType;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::info;
@@ -23,9 +25,9 @@ use crate::data_dir::DataDir;
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
 use crate::queue_server::{self, OtherRunner};
-use crate::runner::{Ports, Service};
+use crate::runner::Service;
 use crate::server::{self, Limits};
-use crate::services::{self, Services};
+use crate::services::{self, Ports, Services};
 
 /// Longest time that a replaced runner takes to end.
 const ENDING: Duration = Duration::from_secs(30);
@@ -53,13 +55,33 @@ pub fn run(arguments: Arguments, layers: Arc<dyn Layers>) -> ExitCode {
 }
 
 fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigError> {
-    let runtime = tokio::runtime::Runtime::new()
-        .map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))?;
-    let ended = runtime.block_on(serve(arguments, layers));
+    let environment = Environment::read()?;
+    services::refuse_ignored(&environment)?;
+    telemetry::init(&environment, Format::Text, "info")?;
+    if arguments.replace {
+        // In a runtime of its own, which ends what this starts.
+        runtime()?.block_on(async { try_settings(&environment) })?;
+    }
+    let runtime = runtime()?;
+    let ended = runtime.block_on(serve(arguments, &environment, layers));
     // Workflow code that never yields is not waited for. Nothing of this process may be at work once another
     // one has the data directory.
     runtime.shutdown_timeout(LAST_WORK);
     ended.map(drop)
+}
+
+fn runtime() -> Result<Runtime, ConfigError> {
+    Runtime::new().map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))
+}
+
+/// Builds the service over an empty directory: a setting that it refuses must not end another runner.
+fn try_settings(environment: &Environment) -> Result<(), ConfigError> {
+    let folder = tempfile::tempdir().map_err(services::broken)?;
+    let data = DataDir::open(folder.path())?;
+    let services = Services::from_environment(&data, environment)?;
+    let issuer = Arc::new(Issuer::open(&data)?);
+    Service::new(&services, Ports::default())?;
+    console::routes(environment, issuer, services.clock(), 0).map(drop)
 }
 
 /// Opens the data directory, which no other process may have open. With `--replace` it asks the runner that
@@ -115,77 +137,35 @@ async fn listen_and_own(arguments: &Arguments) -> Result<(TcpListener, DataDir),
     }
 }
 
-/// Variables of a deployment that mean nothing here, because the runner has tokens, keys, tables, queues and
-/// a bus of its own.
-const IGNORED: [&str; 20] = [
-    "MILLRACE_JWKS",
-    "MILLRACE_TOKEN_ISSUER",
-    "MILLRACE_TOKEN_AUDIENCE",
-    "MILLRACE_TOKEN_SHARED_SECRET",
-    "MILLRACE_RECORDS_TABLE",
-    "MILLRACE_AUDIT_TABLE",
-    "MILLRACE_RUNS_TABLE",
-    "MILLRACE_EVENTS_TABLE",
-    "MILLRACE_AUDIT_RETRY_QUEUE",
-    "MILLRACE_TASK_QUEUE",
-    "MILLRACE_EVENT_QUEUE",
-    "MILLRACE_ARCHIVE_QUEUE",
-    "MILLRACE_IMPORT_QUEUE",
-    "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
-    "MILLRACE_EVENT_BUS",
-    "MILLRACE_DIGEST_KEY",
-    "MILLRACE_SEALING_KEY",
-    "MILLRACE_SERVICE_KEY",
-    "MILLRACE_PAGE_TOKEN_KEY",
-    "MILLRACE_PAGE_TOKEN_SECRET",
-];
-
-/// Fails if a variable is set that the runner would ignore: its user expects an effect.
-fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
-    let mut set = IGNORED
-        .into_iter()
-        .filter(|name| environment.optional(name).is_some());
-    match set.next() {
-        None => Ok(()),
-        Some(name) => Err(ConfigError::new(format!(
-            "The variable {name} is for deployed functions, and the local runner would ignore it: it has tokens, keys, tables and \
-             queues of its own. Remove it."
-        ))),
-    }
-}
-
 /// Returns the data directory, which is this process's until its last work has ended.
-async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<DataDir, ConfigError> {
-    let environment = Environment::read()?;
-    refuse_ignored(&environment)?;
-    telemetry::init(&environment, Format::Text, "info")?;
+async fn serve(
+    arguments: Arguments,
+    environment: &Environment,
+    layers: Arc<dyn Layers>,
+) -> Result<DataDir, ConfigError> {
     let (listener, data) = listen_and_own(&arguments).await?;
     let port = listener
         .local_addr()
         .map_or(arguments.port, |address| address.port());
     let issuer = Arc::new(Issuer::open(&data)?);
-    let services = Services::from_environment(&data, &environment)?.behind(layers);
-    let clock = services.layers().clock();
+    let services = Services::from_environment(&data, environment)?.behind(layers);
+    let clock = services.clock();
     let (queue_listener, queue_address) = services::listen().await?;
     let ports = Ports {
         public: port,
         queues: queue_address.port(),
     };
-    let service = Service::new(&data, &services, &environment, Some(ports))?;
-    let queues = [
-        ("events", service.events.queue.clone()),
-        ("tasks", service.runs.tasks.clone()),
-    ];
+    let service = Service::new(&services, ports)?;
     let replaced = Arc::new(Notify::new());
     queue_server::serve(
         queue_listener,
-        queues.into(),
+        services.queues(),
         Arc::clone(&replaced),
         services.secret(),
     );
     data.publish_queues(format!("http://{queue_address}"))?;
     data.publish_port(port)?;
-    let console = console::routes(&environment, Arc::clone(&issuer), clock.clone(), port)?;
+    let console = console::routes(environment, Arc::clone(&issuer), clock.clone(), port)?;
     let has_console = console.is_some();
     let router = service.router(console)?;
     service
@@ -193,7 +173,6 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<DataDir,
         .warm()
         .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
-    services.remove_expired(clock.clone());
     service.resume_upkeep();
     let token = issuer
         .token(&Subject::default(), clock.now(), LIFETIME_SECONDS)
@@ -201,7 +180,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<DataDir,
     let printed = may_print(io::stdout().as_fd()).then_some(&token);
     greet(port, &data, (&env_command(&arguments), has_console), printed);
 
-    let followers = service.runs.followers.clone();
+    let followers = service.followers.clone();
     let stop = async move {
         tokio::select! { () = stopped() => {}, () = replaced.notified() => info!("another runner takes over") }
         // Without this, streams end only with their runs.

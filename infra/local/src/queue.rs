@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,20 +21,18 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tracing::error;
 
-/// Handler of a function for batches. Returns the ids of the messages to deliver again.
-pub type Handler = Arc<dyn Fn(Batch) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
+use crate::queues::Settings;
 
-/// Delivery settings of a queue; the same numbers as in `template.yaml`.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Maximum number of messages of one event.
-    pub batch_size: usize,
-    /// Receives after which a message is set aside.
-    pub max_receives: u32,
-    /// Maximum number of batches in the handler at once.
-    pub concurrency: u32,
-    /// Maximum number of messages of one group in the handler at once.
-    pub group_share: usize,
+/// Handler of a function for batches. Returns the ids of the messages to deliver again.
+pub type Handler = Arc<dyn Fn(Batch) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+
+/// Returns the handler of a function that works on a state.
+pub fn handler<S, F>(state: S, handle: impl Fn(S, Batch) -> F + Send + Sync + 'static) -> Handler
+where
+    S: Clone + Send + Sync + 'static,
+    F: Future<Output = Vec<String>> + Send + 'static,
+{
+    Arc::new(move |batch| Box::pin(handle(state.clone(), batch)))
 }
 
 impl Settings {
@@ -87,25 +84,24 @@ struct State {
 }
 
 pub struct LocalQueue {
-    name: &'static str,
     settings: Settings,
-    clock: Clock,
     state: Mutex<State>,
     changed: Notify,
 }
 
 impl LocalQueue {
-    /// Starts a queue that passes its messages to `handler`, for as long as the runtime lives.
-    pub fn start(name: &'static str, settings: Settings, clock: Clock, handler: Handler) -> Arc<Self> {
-        let queue = Arc::new(Self {
-            name,
+    /// Creates a queue, which keeps its messages until it is [consumed](Self::consume).
+    pub fn new(settings: Settings) -> Arc<Self> {
+        Arc::new(Self {
             settings,
-            clock,
             state: Mutex::default(),
             changed: Notify::new(),
-        });
-        tokio::spawn(Arc::clone(&queue).deliver(handler));
-        queue
+        })
+    }
+
+    /// Starts passing the messages to `handler`, for as long as the runtime lives.
+    pub fn consume(self: &Arc<Self>, handler: Handler) {
+        tokio::spawn(Arc::clone(self).deliver(handler));
     }
 
     /// Waits until no message is queued or in flight.
@@ -227,7 +223,7 @@ impl LocalQueue {
                 state.show_head(&group, share);
             } else if message.receives >= self.settings.max_receives {
                 error!(
-                    queue = self.name,
+                    queue = self.settings.name,
                     message_id = message.id,
                     body = message.body,
                     "message set aside as dead letter"
@@ -304,21 +300,34 @@ impl State {
     }
 }
 
-#[async_trait]
+/// A queue without a consumer, such as one of dead letters: logs its messages, because the user of a laptop
+/// reads the log.
+pub struct SetAside;
+
+impl Queue for SetAside {
+    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            error!(letter = body, "event set aside as dead letter");
+            Ok(())
+        })
+    }
+}
+
 impl Queue for LocalQueue {
-    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
-        let id = ids::new_id(self.clock.now());
-        let message = Message {
-            id,
-            group: delivery.group.unwrap_or_default().into(),
-            account: delivery.account.map(Into::into),
-            body: body.to_owned(),
-            receives: 0,
-        };
-        let share = self.settings.group_share;
-        self.state().wait(message, delivery.delay, share);
-        self.changed.notify_waiters();
-        Ok(())
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let message = Message {
+                id: ids::new_id(Clock::System.now()),
+                group: delivery.group.unwrap_or_default().into(),
+                account: delivery.account.map(Into::into),
+                body: body.to_owned(),
+                receives: 0,
+            };
+            let share = self.settings.group_share;
+            self.state().wait(message, delivery.delay, share);
+            self.changed.notify_waiters();
+            Ok(())
+        })
     }
 }
 

@@ -48,11 +48,10 @@ struct Message {
 /// Serves these queues by name to callers with the secret, who can also have `stop` notified.
 pub fn serve(
     listener: TcpListener,
-    queues: BTreeMap<&'static str, Arc<LocalQueue>>,
+    queues: Arc<BTreeMap<&'static str, Arc<LocalQueue>>>,
     stop: Arc<Notify>,
     secret: &Secret,
 ) {
-    let queues = Arc::new(queues);
     let router = Router::new()
         .route("/queues/{queue}", post(take))
         .route("/stop", post(end))

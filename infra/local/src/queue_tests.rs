@@ -25,7 +25,14 @@ fn failing(times: usize) -> (Handler, Arc<Mutex<Vec<String>>>) {
     (handler, seen)
 }
 
+fn started(settings: Settings, handler: Handler) -> Arc<LocalQueue> {
+    let queue = LocalQueue::new(settings);
+    queue.consume(handler);
+    queue
+}
+
 const SETTINGS: Settings = Settings {
+    name: "test",
     batch_size: 10,
     max_receives: 5,
     concurrency: 1,
@@ -35,7 +42,7 @@ const SETTINGS: Settings = Settings {
 #[tokio::test(start_paused = true)]
 async fn a_failed_message_comes_again_after_its_back_off() {
     let (handler, seen) = failing(1);
-    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    let queue = started(SETTINGS, handler);
     let began = Instant::now();
     queue.send("a").await.unwrap();
     queue.send("b").await.unwrap();
@@ -48,7 +55,7 @@ async fn a_failed_message_comes_again_after_its_back_off() {
 #[tokio::test(start_paused = true)]
 async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
     let (handler, seen) = failing(0);
-    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    let queue = started(SETTINGS, handler);
     let began = Instant::now();
     let delivery = Delivery {
         delay: Duration::from_secs(300),
@@ -84,7 +91,7 @@ async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
         concurrency: 3,
         ..SETTINGS
     };
-    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    let queue = started(settings, handler);
     for body in ["a", "b", "c", "d", "e", "f", "g"] {
         queue.send(body).await.unwrap();
     }
@@ -115,7 +122,7 @@ async fn a_group_does_not_hold_up_another() {
         group_share: 2,
         ..SETTINGS
     };
-    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    let queue = started(settings, handler);
     let of = |group| Delivery {
         group: Some(group),
         ..Delivery::default()
@@ -157,7 +164,7 @@ async fn an_account_has_half_however_many_groups_it_has() {
         group_share: 2,
         ..SETTINGS
     };
-    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    let queue = started(settings, handler);
     for group in 0..12 {
         let group = format!("subscription {group}");
         let delivery = Delivery {
@@ -178,7 +185,7 @@ async fn groups_take_turns() {
         batch_size: 1,
         ..SETTINGS
     };
-    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    let queue = started(settings, handler);
     for body in ["a 1", "a 2", "a 3", "a 4", "b 1", "c 1"] {
         let delivery = Delivery {
             group: body.get(..1),
@@ -193,7 +200,7 @@ async fn groups_take_turns() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_always_fails_is_set_aside() {
     let (handler, seen) = failing(usize::MAX);
-    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    let queue = started(SETTINGS, handler);
     queue.send("bad").await.unwrap();
     queue.drain().await;
     assert_eq!(seen.lock().len(), 5);

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use local::data_dir::DataDir;
-use local::queue::{Handler, LocalQueue, Settings};
+use local::queue::{LocalQueue, handler};
+use local::queues::Settings;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
 use platform::auth::{Principal, PrincipalKind};
 use platform::http::audit::{AuditLog, event};
@@ -15,6 +16,7 @@ use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, ids};
 
 const SETTINGS: Settings = Settings {
+    name: "audit-retry",
     concurrency: 1,
     batch_size: 10,
     max_receives: 1,
@@ -39,12 +41,13 @@ fn a_record() -> AuditEvent {
     record
 }
 
-fn consumer(trail: &AuditTrail) -> Handler {
-    let trail = trail.clone();
-    Arc::new(move |batch| {
-        let trail = trail.clone();
-        Box::pin(async move { audit_writer_function::handle(&trail, batch).await })
-    })
+/// Starts a queue whose records the function writes.
+fn queue(trail: AuditTrail) -> Arc<LocalQueue> {
+    let queue = LocalQueue::new(SETTINGS);
+    queue.consume(handler(trail, |trail, batch| async move {
+        audit_writer_function::handle(&trail, batch).await
+    }));
+    queue
 }
 
 async fn written(services: &Services) -> Vec<AuditEvent> {
@@ -59,8 +62,7 @@ async fn written(services: &Services) -> Vec<AuditEvent> {
 async fn a_record_that_the_table_refused_is_written_later_and_once() {
     let folder = tempfile::tempdir().unwrap();
     let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
-    let trail = AuditTrail::new(services.table(AUDIT_TABLE));
-    let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
+    let queue = queue(AuditTrail::new(services.table(AUDIT_TABLE)));
     let broken = AuditTrail::new(services.table("no-such-table"));
     let log = AuditLog::new(broken, queue.clone());
     let record = a_record();
@@ -75,8 +77,7 @@ async fn a_record_that_the_table_refused_is_written_later_and_once() {
 async fn an_invalid_record_is_set_aside_and_delays_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
-    let trail = AuditTrail::new(services.table(AUDIT_TABLE));
-    let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
+    let queue = queue(AuditTrail::new(services.table(AUDIT_TABLE)));
     let record = a_record();
     queue.send("not a record").await.unwrap();
     queue

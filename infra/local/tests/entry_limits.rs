@@ -11,8 +11,7 @@ use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use local::data_dir::DataDir;
 use local::issuer::{Issuer, Subject};
 use local::runner::Service;
-use local::services::{RECORDS_TABLE, Services};
-use platform::config::Environment;
+use local::services::{Ports, RECORDS_TABLE, Services};
 use platform::http::service::service;
 use platform::records::{Changes, Condition, Key, Query, Table, Written};
 use platform::{Clock, ErrorKind, Result, Tenant};
@@ -287,8 +286,8 @@ async fn the_api_refuses_the_creation_after_the_last() {
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), 600)
         .unwrap();
-    let local = Service::new(&data, &services, &Environment::from_variables([]).unwrap(), None).unwrap();
-    let routes = subscriptions_function::routes(local.platform.clone(), local.events.subscriptions.clone());
+    let local = Service::new(&services, Ports::default()).unwrap();
+    let routes = subscriptions_function::routes(local.platform.clone(), local.subscriptions.clone());
     let normalized = service(routes, Clock::System, local.platform.edge.clone());
     let router = Router::new().fallback_service(normalized);
     for (kind, body) in [

@@ -220,7 +220,7 @@ fn stores(
     let aws = Aws::from_environment();
     let (secrets, s3) = (aws.secrets(), aws.remote_objects());
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &secrets, s3, outbound).unwrap()),
+        sources: Some(Sources::from_environment(&environment, secrets.as_ref(), s3, outbound).unwrap()),
         queue: queue.cloned().map(|queue| -> Arc<dyn Queue> { queue }),
     };
     let records = Stores::new(services.table(RECORDS_TABLE));

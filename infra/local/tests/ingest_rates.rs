@@ -5,7 +5,8 @@ use events::records::ingest_counts::IngestCounts;
 use ingest_function::ChannelRates;
 use local::data_dir::DataDir;
 use local::services::{EVENTS_TABLE, Services};
-use platform::config::Environment;
+use platform::config::{Environment, variables};
+use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, ErrorKind, Tenant, UtcTime};
 
 #[tokio::test]
@@ -14,8 +15,8 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
     let clock = Clock::manual(UtcTime::EPOCH.plus_ms(3_000));
     let variables = [
-        ("MILLRACE_INGEST_CHANNEL_RATE", "2"),
-        ("MILLRACE_INGEST_CONCURRENCY", "2"),
+        (variables::INGEST_CHANNEL_RATE.name, "2"),
+        (variables::INGEST_CONCURRENCY.name, "2"),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let environment = Environment::from_variables(variables).unwrap();

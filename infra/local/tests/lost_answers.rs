@@ -110,7 +110,7 @@ impl World {
     fn sources(&self, outbound: Outbound) -> Sources {
         let environment = Environment::from_variables([]).unwrap();
         let (secrets, s3) = (self.aws.secrets(), self.aws.remote_objects());
-        Sources::from_environment(&environment, &secrets, s3, outbound).unwrap()
+        Sources::from_environment(&environment, secrets.as_ref(), s3, outbound).unwrap()
     }
 
     fn stores(&self, records: &Aws, cache: &str) -> DataStores {

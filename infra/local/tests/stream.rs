@@ -7,8 +7,7 @@ use futures::StreamExt as _;
 use local::data_dir::DataDir;
 use local::issuer::{Issuer, Subject};
 use local::runner::Service;
-use local::services::Services;
-use platform::config::Environment;
+use local::services::{Ports, Services};
 use platform::http::service::service;
 use platform::{Clock, Tenant};
 use serde_json::json;
@@ -35,15 +34,14 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
         .unwrap()
         .token(&Subject::default(), Clock::System.now(), 600)
         .unwrap();
-    let environment = Environment::from_variables([]).unwrap();
-    let local = Service::new(&data, &services, &environment, None).unwrap();
-    let engine = &local.runs.workflows.engine;
+    let local = Service::new(&services, Ports::default()).unwrap();
+    let engine = &local.workflows.engine;
     let tenant = Tenant::new("acme", "demo").unwrap();
     let input = Payload::from_value(&json!({ "title": "Wait" })).unwrap();
     let start = StartRun::new("Approval", "waits", input);
     let run_id = engine.start(&tenant, &start).await.unwrap().run_id;
 
-    let stream = Stream::polling(engine.clone(), local.runs.workflows.runs.clone());
+    let stream = Stream::polling(engine.clone(), local.workflows.runs.clone());
     let routes = stream_function::routes(local.platform.clone(), stream);
     let router = service(routes, Clock::System, local.platform.edge.clone());
     let request = Request::get(format!("/api/v1/workflows/runs/waits/{run_id}/stream?since=0"))

@@ -7,7 +7,6 @@ use clap::Subcommand;
 use platform::auth::{RunAsRole, Viewer};
 use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
-use platform::queue::{Delivery, Queue};
 use platform::records::audit::AuditAction;
 use platform::{Error, ErrorKind, Result};
 use runs::{agent, webhook_delivery};
@@ -268,10 +267,7 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
     let wiring = Wiring {
         runs: runs.clone(),
         objects: target.objects.clone(),
-        queue: match &target.tasks {
-            Some(tasks) => Arc::clone(tasks),
-            None => Arc::new(Nowhere),
-        },
+        queue: Arc::clone(&target.tasks),
         bus: target.bus.clone(),
         clock: target.clock.clone(),
         listener: None,
@@ -282,14 +278,4 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
 
 fn refused(error: ConfigError) -> Error {
     Error::invalid(error.to_string())
-}
-
-/// Discards messages where there is no queue: the local runner finds the run at its own start.
-struct Nowhere;
-
-#[async_trait]
-impl Queue for Nowhere {
-    async fn send_as(&self, _: &str, _: Delivery<'_>) -> Result<()> {
-        Ok(())
-    }
 }

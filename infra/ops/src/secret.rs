@@ -95,7 +95,7 @@ pub async fn run(command: SecretCommand, target: &Target, output: Output) -> Res
             binding.check()?;
             let given = read(value_file.as_deref().unwrap_or(Path::new("-")))?;
             let value = value(&given, text)?;
-            let sealer = target.sealer().await?;
+            let sealer = target.sealer()?;
             secrets
                 .set(sealer.as_ref(), tenant, (&name, &value), binding, now)
                 .await?;

@@ -162,7 +162,7 @@ async fn sign(target: &Target, subscription: &mut StoredSubscription) -> Result<
         tenant: &target.tenant,
         name: &name,
     };
-    let sealed = target.sealer().await?.seal(place, &secret).await?;
+    let sealed = target.sealer()?.seal(place, &secret).await?;
     subscription.signing = Some(SigningSecrets::new(sealed, &secret));
     Ok(Some(secret.expose().to_owned()))
 }

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use local::arguments::DEFAULT_DATA_DIR;
-use local::bus::LocalBus;
 use local::data_dir::DataDir;
-use local::sealer::LocalSealer;
-use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::services::Services;
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Environment, Retention};
-use platform::deployment::Backend;
+use platform::config::{ConfigError, Environment, Retention, variables};
+use platform::deployment::{Backend, Deployment};
 use platform::http::audit;
 use platform::objects::Objects;
 use platform::queue::Queue;
@@ -50,11 +48,13 @@ pub struct Target {
     pub events: Table,
     /// A message on a bus without a reader is not lost: the sweeper publishes the event again.
     pub bus: Arc<dyn Bus>,
-    /// Queue of hints at workflow runs; None where it has no reader.
-    pub tasks: Option<Arc<dyn Queue>>,
+    /// Queue of hints at workflow runs. Without a reader they are lost: the local runner finds the run at its
+    /// own start.
+    pub tasks: Arc<dyn Queue>,
     /// Bucket of store data and artifacts.
     pub objects: Objects,
     pub retention: Retention,
+    deployment: Deployment,
     /// Keeps the data directory open.
     data_dir: Option<DataDir>,
 }
@@ -80,7 +80,7 @@ impl TargetArguments {
     pub async fn digest_key(&self) -> Result<Arc<dyn SigningKey>> {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
-            let key = environment.required("MILLRACE_DIGEST_KEY").map_err(refused)?;
+            let key = environment.required(variables::DIGEST_KEY).map_err(refused)?;
             return Ok(deployed().await?.signing_key(key));
         }
         self.require_data_dir()?;
@@ -93,13 +93,13 @@ impl TargetArguments {
     pub fn embedded(&self) -> Result<&Path> {
         let environment = Environment::read().map_err(refused)?;
         let is = |variable, value| environment.optional(variable) == Some(value);
-        if self.deployed || is("MILLRACE_RECORDS", "dynamodb") {
+        if self.deployed || is(variables::RECORDS, "dynamodb") {
             return Err(Error::invalid(
                 "The records are in DynamoDB, which no file is a backup of. Use point-in-time recovery of the tables, and \
                  versioning of the bucket in S3; docs/deploy.md says how they are restored.",
             ));
         }
-        if is("MILLRACE_OBJECTS", "s3") {
+        if is(variables::OBJECTS, "s3") {
             return Err(Error::invalid(
                 "The objects are in S3, which no file is a backup of. Use versioning of the bucket, and for the records a \
                  continuous copy, as in docs/storage.md.",
@@ -131,52 +131,24 @@ impl TargetArguments {
 
     pub async fn open(&self) -> Result<Target> {
         let tenant = Tenant::new(&self.account, &self.project)?;
-        let clock = Clock::System;
-        if self.deployed {
-            let environment = Environment::read().map_err(refused)?;
-            let name = |variable| environment.required(variable).map_err(refused);
-            let aws = deployed().await?;
-            return Ok(Target {
-                clock,
-                tenant,
-                records: Table::new(aws.records(), &name("MILLRACE_RECORDS_TABLE")?),
-                audit_table: Table::new(aws.records(), &name("MILLRACE_AUDIT_TABLE")?),
-                runs: Table::new(aws.records(), &name("MILLRACE_RUNS_TABLE")?),
-                events: Table::new(aws.records(), &name("MILLRACE_EVENTS_TABLE")?),
-                bus: aws.bus(&name("MILLRACE_EVENT_BUS")?),
-                tasks: Some(aws.queue(name("MILLRACE_TASK_QUEUE")?)),
-                objects: Objects::new(aws.objects(), &name("MILLRACE_DATA_BUCKET")?),
-                retention: Retention::from_environment(&environment).map_err(refused)?,
-                data_dir: None,
-            });
-        }
-        self.require_data_dir()?;
-        let data = DataDir::open(&self.data_dir).map_err(refused)?;
         let environment = Environment::read().map_err(refused)?;
-        let services = Services::from_environment(&data, &environment).map_err(refused)?;
-        Ok(Target {
-            clock,
-            tenant,
-            records: services.table(RECORDS_TABLE),
-            audit_table: services.table(AUDIT_TABLE),
-            runs: services.table(RUNS_TABLE),
-            events: services.table(EVENTS_TABLE),
-            bus: Arc::new(LocalBus::new(
-                Clock::System,
-                services.queue("events").into_iter().collect(),
-            )),
-            tasks: services.queue("tasks"),
-            objects: services.bucket(DATA_BUCKET),
-            retention: Retention::from_environment(&environment).map_err(refused)?,
-            data_dir: Some(data),
-        })
+        let (deployment, data_dir) = match self.deployed {
+            true => (Deployment::new(environment, deployed().await?), None),
+            false => {
+                self.require_data_dir()?;
+                let data = DataDir::open(&self.data_dir).map_err(refused)?;
+                let services = Services::from_environment(&data, &environment).map_err(refused)?;
+                (services.deployment(), Some(data))
+            }
+        };
+        Target::of(deployment, tenant, data_dir).map_err(refused)
     }
 }
 
 /// Returns the services of a deployed stage, with the operator's credentials.
 #[cfg(feature = "aws")]
-async fn deployed() -> Result<impl Backend> {
-    Ok(aws::Aws::of_operator().await)
+async fn deployed() -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(aws::Aws::of_operator().await))
 }
 
 #[cfg(not(feature = "aws"))]
@@ -188,14 +160,30 @@ async fn deployed() -> Result<Arc<dyn Backend>> {
 }
 
 impl Target {
+    fn of(
+        deployment: Deployment,
+        tenant: Tenant,
+        data_dir: Option<DataDir>,
+    ) -> std::result::Result<Self, ConfigError> {
+        Ok(Self {
+            clock: deployment.clock(),
+            tenant,
+            records: deployment.table(variables::RECORDS_TABLE)?,
+            audit_table: deployment.table(variables::AUDIT_TABLE)?,
+            runs: deployment.table(variables::RUNS_TABLE)?,
+            events: deployment.table(variables::EVENTS_TABLE)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
+            tasks: deployment.queue(variables::TASK_QUEUE)?,
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            retention: Retention::from_environment(deployment.environment())?,
+            deployment,
+            data_dir,
+        })
+    }
+
     /// Returns the sealer of signing secrets.
-    pub async fn sealer(&self) -> Result<Arc<dyn Sealer>> {
-        if let Some(data) = &self.data_dir {
-            return Ok(Arc::new(LocalSealer::open(data).map_err(refused)?));
-        }
-        let environment = Environment::read().map_err(refused)?;
-        let key = environment.required("MILLRACE_SEALING_KEY").map_err(refused)?;
-        Ok(deployed().await?.sealer(key))
+    pub fn sealer(&self) -> Result<Arc<dyn Sealer>> {
+        self.deployment.sealer(variables::SEALING_KEY).map_err(refused)
     }
 
     /// True for a data directory of the local runner.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
 use runs::document_processed::{PUBLISH, ProcessedDocument};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -28,13 +28,13 @@ const STEP: ActivityType<Step, ()> = ActivityType::new("step");
 
 /// Returns the platform's types and the samples.
 pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
-    let log = environment.optional("MILLRACE_STEP_LOG").map(PathBuf::from);
+    let log = environment.optional(variables::STEP_LOG).map(PathBuf::from);
     let registry = api_calls::add(runs::registry())
         .workflow(STEPS, steps)
         .workflow(APPROVAL, approval)
         .workflow(PROCESS_DOCUMENT, process_document)
         .activity(STEP, move |context, input| step(context, input, log.clone()));
-    match environment.optional("MILLRACE_FAULTY_SAMPLES") {
+    match environment.optional(variables::FAULTY_SAMPLES) {
         None | Some("false") => Ok(registry),
         Some("true") => Ok(faulty(registry)),
         Some(other) => Err(ConfigError::new(format!(

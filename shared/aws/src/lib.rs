@@ -74,6 +74,11 @@ impl Aws {
         Objects::new(self.objects(), name)
     }
 
+    /// Returns the queue at this URL, for receiving.
+    pub fn inbox(&self, url: String) -> impl Inbox + use<> {
+        SqsQueue::connect(&self.sdk, url)
+    }
+
     /// Returns the deployed function of this process.
     pub fn deployment(&self) -> Result<Deployment, ConfigError> {
         Ok(Deployment::new(Environment::read()?, Arc::new(self.clone())))
@@ -102,10 +107,6 @@ impl Backend for Aws {
         Arc::new(SqsQueue::connect(&self.sdk, url))
     }
 
-    fn inbox(&self, url: String) -> Arc<dyn Inbox> {
-        Arc::new(SqsQueue::connect(&self.sdk, url))
-    }
-
     fn bus(&self, name: &str) -> Arc<dyn Bus> {
         Arc::new(EventBridgeBus::connect(&self.sdk, name))
     }
@@ -118,16 +119,11 @@ impl Backend for Aws {
         Arc::new(KmsSigningKey::connect(&self.sdk, key_id))
     }
 
-    fn secrets(&self) -> Arc<dyn SecretStore> {
-        Arc::new(SecretsManager::new(&self.sdk))
+    fn secrets(&self) -> Option<Arc<dyn SecretStore>> {
+        Some(Arc::new(SecretsManager::new(&self.sdk)))
     }
 
-    fn remote_objects(&self) -> Arc<dyn RemoteObjects> {
-        Arc::new(S3Files::new(&self.sdk))
+    fn remote_objects(&self) -> Option<Arc<dyn RemoteObjects>> {
+        Some(Arc::new(S3Files::new(&self.sdk)))
     }
-}
-
-/// Returns the deployed function of this process.
-pub fn deployment() -> Result<Deployment, ConfigError> {
-    Aws::from_environment().deployment()
 }

@@ -1,7 +1,7 @@
 //! Checks that a Lambda function has the memory and disk for its child and its files.
 
 use lake::EngineLimits;
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 
 const MIB: u64 = 1_024 * 1_024;
 
@@ -17,7 +17,7 @@ pub(crate) fn fits(
     let Some(memory_mb) = machine.function_memory_mb else {
         return Ok(());
     };
-    let disk_mb = environment.number("MILLRACE_TMP_MB", 0)?;
+    let disk_mb = environment.number(variables::TMP_MB, 0)?;
     let (memory, disk) = (limits.function_memory_bytes(), files_bytes + limits.temp_bytes);
     if memory > memory_mb * MIB {
         return Err(ConfigError::new(format!(
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn refusal(memory_mb: u64, disk_mb: &str) -> Option<String> {
-        let environment = [("MILLRACE_TMP_MB".to_owned(), disk_mb.to_owned())];
+        let environment = [(variables::TMP_MB.name.to_owned(), disk_mb.to_owned())];
         let environment = Environment::from_variables(environment).unwrap();
         let machine = AwsEnvironment {
             function_memory_mb: Some(memory_mb),

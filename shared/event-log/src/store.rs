@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::{CachedObject, Engine, EngineConfig, EngineLimits, FileCache, FolderSession, Pin};
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
+use platform::deployment::Deployment;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::objects::Objects;
 use platform::records::logs::{LogFile, LogId, Logs};
@@ -48,8 +49,8 @@ impl LogStoreConfig {
         Ok(Self {
             program: None,
             directory: environment.cache_folder().join("millrace-log"),
-            cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
-            query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
+            cache_bytes: environment.number(variables::CACHE_MB, 1_024)? * MIB,
+            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
             max_children: 1,
         })
     }
@@ -77,6 +78,12 @@ struct Inner {
 }
 
 impl LogStore {
+    pub fn from_deployment(deployment: &Deployment, config: &LogStoreConfig) -> Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let logs = Logs::new(events, deployment.table(variables::AUDIT_TABLE)?);
+        Self::new(logs, deployment.bucket(variables::DATA_BUCKET)?, config)
+    }
+
     /// Creates the folders that it needs, and removes unfinished files of an earlier process.
     pub fn new(logs: Logs, objects: Objects, config: &LogStoreConfig) -> Result<Self, ConfigError> {
         let unusable = |error: &dyn std::fmt::Display| {

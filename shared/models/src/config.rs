@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use platform::Clock;
+use platform::config::variables::{
+    MODEL, MODEL_API_KEY as KEY, MODEL_API_KEY_SECRET as KEY_SECRET, MODEL_BASE_URL as BASE_URL,
+    MODEL_PROVIDER as PROVIDER, Variable,
+};
 use platform::config::{AwsEnvironment, ConfigError, Environment};
-use platform::outbound::Reuse;
+use platform::deployment::Deployment;
 use platform::secrets::{SecretSource, SecretStore};
 use url::Url;
 
@@ -12,12 +16,6 @@ use crate::client::{Limits, over};
 use crate::model::{Model, NotConfigured};
 use crate::openai::OpenAi;
 use crate::provider::Provider;
-
-const PROVIDER: &str = "MILLRACE_MODEL_PROVIDER";
-const MODEL: &str = "MILLRACE_MODEL";
-const BASE_URL: &str = "MILLRACE_MODEL_BASE_URL";
-const KEY: &str = "MILLRACE_MODEL_API_KEY";
-const KEY_SECRET: &str = "MILLRACE_MODEL_API_KEY_SECRET";
 
 pub type Connect<'a> = dyn Fn(Limits, Clock) -> Box<dyn Provider> + 'a;
 
@@ -44,12 +42,16 @@ pub enum ModelConfig {
 
 impl ModelConfig {
     /// Reads the variables `MILLRACE_MODEL…`. Fails for contradictory values.
-    pub fn from_environment(
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        Self::from_environment(deployment.environment(), deployment.secrets().as_ref())
+    }
+
+    fn from_environment(
         environment: &Environment,
-        secrets: &Arc<dyn SecretStore>,
+        secrets: Option<&Arc<dyn SecretStore>>,
     ) -> Result<Self, ConfigError> {
         let provider = environment.optional(PROVIDER).unwrap_or("none");
-        let unused: &[&'static str] = match provider {
+        let unused: &[Variable] = match provider {
             "none" => &[MODEL, BASE_URL, KEY, KEY_SECRET],
             "bedrock" => &[BASE_URL, KEY, KEY_SECRET],
             "openai" => &[],
@@ -59,7 +61,7 @@ impl ModelConfig {
                 )));
             }
         };
-        if let Some(name) = unused.iter().find(|name| environment.optional(name).is_some()) {
+        if let Some(name) = unused.iter().find(|name| environment.optional(**name).is_some()) {
             let advice = match provider {
                 "none" => format!("Set {PROVIDER} to bedrock or openai as well, or remove {name}"),
                 _ => format!("Remove it, or set {PROVIDER} to openai"),
@@ -171,13 +173,13 @@ mod tests {
         }
     }
 
-    fn config(variables: &[(&str, &str)]) -> Result<ModelConfig, String> {
+    fn config(variables: &[(Variable, &str)]) -> Result<ModelConfig, String> {
         let variables = variables
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            .map(|(variable, value)| (variable.name.to_owned(), (*value).to_owned()));
         let environment = Environment::from_variables(variables).unwrap();
         let secrets: Arc<dyn SecretStore> = Arc::new(NoSecrets);
-        ModelConfig::from_environment(&environment, &secrets).map_err(|error| error.to_string())
+        ModelConfig::from_environment(&environment, Some(&secrets)).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -11,6 +11,8 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::clock::UtcTime;
+use crate::config::{ConfigError, variables};
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::queue::{Delivery, Queue};
 use crate::records::logs::LogId;
@@ -39,6 +41,10 @@ pub struct ArchiveHints {
 }
 
 impl ArchiveHints {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        Ok(Self::new(deployment.queue(variables::ARCHIVE_QUEUE)?))
+    }
+
     /// Sends to the archiver's queue.
     pub fn new(queue: Arc<dyn Queue>) -> Self {
         Self {

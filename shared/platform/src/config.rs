@@ -4,7 +4,7 @@
 //! that says how to set it; a misspelt name would otherwise silently use a default.
 
 mod retention;
-mod variables;
+pub mod variables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use hyper::Uri;
 
 pub use retention::Retention;
-pub use variables::VARIABLES;
+use variables::Variable;
 
 /// Reason why the start was refused: one sentence for the operator.
 #[derive(Debug)]
@@ -27,17 +27,18 @@ impl ConfigError {
     }
 
     /// Error for a missing variable.
-    pub fn missing(name: &'static str) -> Self {
-        let what = VARIABLES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, what)| *what);
-        Self(format!("The variable {name} is missing. Set it to the {what}."))
+    pub fn missing(variable: Variable) -> Self {
+        Self(format!(
+            "The variable {variable} is missing. Set it to the {}.",
+            variable.purpose
+        ))
     }
 
     /// Error for a value that needs AWS, in a program that is compiled without it.
-    pub fn without_aws(name: &str, value: &str) -> Self {
-        Self(format!("The variable {name} is '{value}', and {WITHOUT_AWS}."))
+    pub fn without_aws(variable: Variable, value: &str) -> Self {
+        Self(format!(
+            "The variable {variable} is '{value}', and {WITHOUT_AWS}."
+        ))
     }
 }
 
@@ -98,10 +99,10 @@ impl Environment {
             .collect();
         match ours
             .keys()
-            .find(|name| !VARIABLES.iter().any(|(known, _)| known == name))
+            .find(|name| !variables::ALL.iter().any(|known| known.name == *name))
         {
             Some(unknown) => {
-                let known: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
+                let known: Vec<_> = variables::ALL.iter().map(|known| known.name).collect();
                 Err(ConfigError(format!(
                     "The variable {unknown} is unknown. Known are {}.",
                     known.join(", ")
@@ -111,33 +112,42 @@ impl Environment {
         }
     }
 
-    /// Returns the value of an optional variable; an empty value counts as missing.
-    pub fn optional(&self, name: &'static str) -> Option<&str> {
+    /// Returns the same variables, with these values of some.
+    #[must_use]
+    pub fn with(mut self, values: impl IntoIterator<Item = (Variable, String)>) -> Self {
+        let values = values.into_iter();
         self.0
-            .get(name)
+            .extend(values.map(|(variable, value)| (variable.name.to_owned(), Secret::new(value))));
+        self
+    }
+
+    /// Returns the value of an optional variable; an empty value counts as missing.
+    pub fn optional(&self, variable: Variable) -> Option<&str> {
+        self.0
+            .get(variable.name)
             .map(Secret::expose)
             .filter(|value| !value.is_empty())
     }
 
-    pub fn required(&self, name: &'static str) -> Result<String, ConfigError> {
-        self.optional(name)
+    pub fn required(&self, variable: Variable) -> Result<String, ConfigError> {
+        self.optional(variable)
             .map(str::to_owned)
-            .ok_or_else(|| ConfigError::missing(name))
+            .ok_or_else(|| ConfigError::missing(variable))
     }
 
     /// Returns the folder for files that can be recreated: `MILLRACE_CACHE_DIR`, or the temporary folder.
     pub fn cache_folder(&self) -> PathBuf {
-        self.optional("MILLRACE_CACHE_DIR")
+        self.optional(variables::CACHE_DIR)
             .map_or_else(std::env::temp_dir, PathBuf::from)
     }
 
     /// Returns a whole number, or `default` where the variable is missing.
-    pub fn number(&self, name: &'static str, default: u64) -> Result<u64, ConfigError> {
-        match self.optional(name) {
+    pub fn number(&self, variable: Variable, default: u64) -> Result<u64, ConfigError> {
+        match self.optional(variable) {
             None => Ok(default),
             Some(text) => text.parse().map_err(|_| {
                 ConfigError(format!(
-                    "The variable {name} is '{text}'. Set it to a whole number."
+                    "The variable {variable} is '{text}'. Set it to a whole number."
                 ))
             }),
         }
@@ -220,7 +230,7 @@ pub enum CorsOrigins {
 impl CorsOrigins {
     /// Reads `MILLRACE_CORS_ORIGINS`; `None` where it is missing.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let origins = environment.optional("MILLRACE_CORS_ORIGINS");
+        let origins = environment.optional(variables::CORS_ORIGINS);
         if let Some(list) = origins.filter(|list| *list != "*" && list.contains('*')) {
             return Err(ConfigError(format!(
                 "The variable MILLRACE_CORS_ORIGINS is '{list}'. Set it to origins such as https://app.example.com, or to * alone."
@@ -273,10 +283,10 @@ mod tests {
 
     #[test]
     fn a_missing_variable_says_what_it_is_for() {
-        let empty = environment(&[("MILLRACE_JWKS", "")]).unwrap();
-        let refusal = empty.required("MILLRACE_DATA_BUCKET").unwrap_err().to_string();
+        let empty = environment(&[(variables::JWKS.name, "")]).unwrap();
+        let refusal = empty.required(variables::DATA_BUCKET).unwrap_err().to_string();
         insta::assert_snapshot!(refusal, @"The variable MILLRACE_DATA_BUCKET is missing. Set it to the name of the S3 bucket of store data and artifacts.");
-        assert!(empty.optional("MILLRACE_JWKS").is_none());
+        assert!(empty.optional(variables::JWKS).is_none());
     }
 
     #[test]
@@ -322,7 +332,7 @@ mod tests {
 
     #[test]
     fn secrets_do_not_print() {
-        let environment = environment(&[("MILLRACE_TOKEN_SHARED_SECRET", "hunter2")]).unwrap();
+        let environment = environment(&[(variables::TOKEN_SHARED_SECRET.name, "hunter2")]).unwrap();
         assert!(!format!("{environment:?}").contains("hunter2"));
     }
 }

@@ -1,11 +1,15 @@
-//! Provides a deployed function's environment variables and the services that they name.
+//! Provides a function's environment variables and the services that they name: those of AWS, or those of
+//! the local runner.
 
 use std::sync::Arc;
 
 use crate::bus::Bus;
+use crate::clock::Clock;
+use crate::config::variables::Variable;
 use crate::config::{ConfigError, Environment};
 use crate::objects::{ObjectStore, Objects};
-use crate::queue::{Inbox, Queue};
+use crate::outbound::OwnServers;
+use crate::queue::Queue;
 use crate::records::Table;
 use crate::records::store::RecordStore;
 use crate::sealing::Sealer;
@@ -24,9 +28,6 @@ pub trait Backend: Send + Sync {
     /// Returns the queue at this URL, for sending.
     fn queue(&self, url: String) -> Arc<dyn Queue>;
 
-    /// Returns the queue at this URL, for receiving.
-    fn inbox(&self, url: String) -> Arc<dyn Inbox>;
-
     fn bus(&self, name: &str) -> Arc<dyn Bus>;
 
     /// Returns the encryption key with this id.
@@ -34,13 +35,23 @@ pub trait Backend: Send + Sync {
 
     fn signing_key(&self, key_id: String) -> Arc<dyn SigningKey>;
 
-    fn secrets(&self) -> Arc<dyn SecretStore>;
+    /// None in a program that is built without AWS.
+    fn secrets(&self) -> Option<Arc<dyn SecretStore>>;
 
-    /// Serves the buckets of callers.
-    fn remote_objects(&self) -> Arc<dyn RemoteObjects>;
+    /// Serves the buckets of callers; None in a program that is built without AWS.
+    fn remote_objects(&self) -> Option<Arc<dyn RemoteObjects>>;
+
+    fn clock(&self) -> Clock {
+        Clock::System
+    }
+
+    /// Returns the servers of this process, which no request of a caller may reach.
+    fn own_servers(&self) -> OwnServers {
+        OwnServers::default()
+    }
 }
 
-/// A deployed function; cheap to clone.
+/// A function with its services; cheap to clone.
 #[derive(Clone)]
 pub struct Deployment {
     environment: Arc<Environment>,
@@ -59,59 +70,59 @@ impl Deployment {
         &self.environment
     }
 
+    pub fn clock(&self) -> Clock {
+        self.backend.clock()
+    }
+
+    pub fn own_servers(&self) -> OwnServers {
+        self.backend.own_servers()
+    }
+
     /// Returns the table named in a variable.
-    pub fn table(&self, variable: &'static str) -> Result<Table, ConfigError> {
+    pub fn table(&self, variable: Variable) -> Result<Table, ConfigError> {
         let name = self.environment.required(variable)?;
         Ok(Table::new(self.backend.records(), &name))
     }
 
     /// Returns the bucket named in a variable.
-    pub fn bucket(&self, variable: &'static str) -> Result<Objects, ConfigError> {
+    pub fn bucket(&self, variable: Variable) -> Result<Objects, ConfigError> {
         let name = self.environment.required(variable)?;
         Ok(Objects::new(self.backend.objects(), &name))
     }
 
     /// Returns the queue whose URL is in a variable, for sending.
-    pub fn queue(&self, variable: &'static str) -> Result<Arc<dyn Queue>, ConfigError> {
+    pub fn queue(&self, variable: Variable) -> Result<Arc<dyn Queue>, ConfigError> {
         Ok(self.backend.queue(self.environment.required(variable)?))
     }
 
-    /// Returns the queue whose URL is in a variable, for receiving.
-    pub fn inbox(&self, variable: &'static str) -> Result<Arc<dyn Inbox>, ConfigError> {
-        Ok(self.backend.inbox(self.environment.required(variable)?))
-    }
-
     /// Returns the bus named in a variable.
-    pub fn bus(&self, variable: &'static str) -> Result<Arc<dyn Bus>, ConfigError> {
+    pub fn bus(&self, variable: Variable) -> Result<Arc<dyn Bus>, ConfigError> {
         Ok(self.backend.bus(&self.environment.required(variable)?))
     }
 
     /// Returns the encryption key named in a variable.
-    pub fn sealer(&self, variable: &'static str) -> Result<Arc<dyn Sealer>, ConfigError> {
+    pub fn sealer(&self, variable: Variable) -> Result<Arc<dyn Sealer>, ConfigError> {
         Ok(self.backend.sealer(self.environment.required(variable)?))
     }
 
     /// Returns the signing key named in a variable.
-    pub fn signing_key(&self, variable: &'static str) -> Result<Arc<dyn SigningKey>, ConfigError> {
+    pub fn signing_key(&self, variable: Variable) -> Result<Arc<dyn SigningKey>, ConfigError> {
         Ok(self.backend.signing_key(self.environment.required(variable)?))
     }
 
     /// Returns the secret in the variable `value`, or the stored secret named in the variable `name`. None
     /// where both are missing.
-    pub fn secret(
-        &self,
-        value: &'static str,
-        name: &'static str,
-    ) -> Result<Option<SecretSource>, ConfigError> {
-        SecretSource::from_environment(&self.environment, &self.backend.secrets(), value, name)
+    pub fn secret(&self, value: Variable, name: Variable) -> Result<Option<SecretSource>, ConfigError> {
+        SecretSource::from_environment(&self.environment, self.backend.secrets().as_ref(), value, name)
     }
 
-    pub fn secrets(&self) -> Arc<dyn SecretStore> {
+    /// None in a program that is built without AWS.
+    pub fn secrets(&self) -> Option<Arc<dyn SecretStore>> {
         self.backend.secrets()
     }
 
-    /// Returns the buckets of callers.
-    pub fn remote_objects(&self) -> Arc<dyn RemoteObjects> {
+    /// Returns the buckets of callers; None in a program that is built without AWS.
+    pub fn remote_objects(&self) -> Option<Arc<dyn RemoteObjects>> {
         self.backend.remote_objects()
     }
 }

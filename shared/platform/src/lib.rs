@@ -36,15 +36,13 @@ pub use compact_json::compact_json;
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
-use archive_hints::ArchiveHints;
 use auth::{Verifier, VerifierConfig};
-use config::{ConfigError, EdgeConfig};
+use config::{ConfigError, EdgeConfig, variables};
 use deployment::Deployment;
 use fair::FairPermits;
 use http::audit::AuditLog;
 use records::Table;
 use records::api_keys::ApiKeys;
-use records::audit::AuditTrail;
 
 /// Shared context of every HTTP function.
 #[derive(Clone)]
@@ -56,8 +54,6 @@ pub struct Platform {
     pub records: Table,
     /// Audit trail, for writing.
     pub audit: AuditLog,
-    /// Sends hints about logs with new records to the archiver.
-    pub archive_hints: ArchiveHints,
     pub edge: EdgeConfig,
     /// Permits that limit concurrent requests, in a process with many; each is held until its answer is
     /// received.
@@ -67,12 +63,9 @@ pub struct Platform {
 impl Platform {
     pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
-        let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
-        let trail = AuditTrail::new(deployment.table("MILLRACE_AUDIT_TABLE")?);
-        let retry = deployment.queue("MILLRACE_AUDIT_RETRY_QUEUE")?;
-        let hints = ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?);
-        let clock = Clock::System;
-        let service_key = deployment.signing_key("MILLRACE_SERVICE_KEY")?;
+        let records = deployment.table(variables::RECORDS_TABLE)?;
+        let clock = deployment.clock();
+        let service_key = deployment.signing_key(variables::SERVICE_KEY)?;
         Ok(Self {
             verifier: Arc::new(Verifier::new(
                 VerifierConfig::from_environment(environment)?,
@@ -82,8 +75,7 @@ impl Platform {
             clock,
             api_keys: ApiKeys::new(records.clone()),
             records,
-            audit: AuditLog::new(trail, retry).hinting(hints.clone()),
-            archive_hints: hints,
+            audit: AuditLog::from_deployment(deployment)?,
             edge: EdgeConfig::from_environment(environment)?,
             requests: None,
         })

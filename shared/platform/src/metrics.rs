@@ -12,14 +12,14 @@ use std::time::Duration;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_cloudwatch_embedded::{Builder, Collector};
 
-use crate::config::{AwsEnvironment, ConfigError, Environment};
+use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
 
 static COLLECTOR: OnceLock<&'static Collector> = OnceLock::new();
 
 /// Records metrics for the namespace `MILLRACE_METRICS_NAMESPACE`, if set, and counts the cold start of the
 /// function.
 pub fn init(environment: &Environment, machine: &AwsEnvironment) -> Result<(), ConfigError> {
-    let Some(namespace) = environment.optional("MILLRACE_METRICS_NAMESPACE") else {
+    let Some(namespace) = environment.optional(variables::METRICS_NAMESPACE) else {
         return Ok(());
     };
     let collector = Builder::new().cloudwatch_namespace(namespace.to_owned()).init();
@@ -113,7 +113,10 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_written_once_in_the_embedded_metric_format() {
-        let variables = [("MILLRACE_METRICS_NAMESPACE".to_owned(), "Millrace/dev".to_owned())];
+        let variables = [(
+            variables::METRICS_NAMESPACE.name.to_owned(),
+            "Millrace/dev".to_owned(),
+        )];
         let environment = Environment::from_variables(variables).unwrap();
         init(&environment, &AwsEnvironment::default()).unwrap();
         delivery_attempted("delivered");

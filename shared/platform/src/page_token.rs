@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::Sha256;
 
-use crate::config::{ConfigError, Secret};
+use crate::config::{ConfigError, Secret, variables};
 use crate::deployment::Deployment;
 use crate::error::{Error, Result};
 use crate::secrets::SecretSource;
@@ -37,7 +37,7 @@ impl PageTokens {
 
     /// Reads `MILLRACE_PAGE_TOKEN_KEY`, or the secret named in `MILLRACE_PAGE_TOKEN_SECRET`.
     pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
-        let (value, name) = ("MILLRACE_PAGE_TOKEN_KEY", "MILLRACE_PAGE_TOKEN_SECRET");
+        let (value, name) = (variables::PAGE_TOKEN_KEY, variables::PAGE_TOKEN_SECRET);
         let key = deployment.secret(value, name)?;
         key.map(|key| Self { key })
             .ok_or_else(|| ConfigError::missing(name))

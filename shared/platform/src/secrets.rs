@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::clock::{Clock, UtcTime};
+use crate::config::variables::Variable;
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::Result;
 
@@ -75,19 +76,23 @@ impl SecretSource {
         })))
     }
 
-    /// Uses the variable `value`, or the secret named in the variable `name`. None if both are missing.
+    /// Uses the variable `value`, or the secret named in the variable `name`. None if both are missing. A
+    /// program that is built without AWS has no store, and refuses a name.
     pub fn from_environment(
         environment: &Environment,
-        store: &Arc<dyn SecretStore>,
-        value: &'static str,
-        name: &'static str,
+        store: Option<&Arc<dyn SecretStore>>,
+        value: Variable,
+        name: Variable,
     ) -> Result<Option<Self>, ConfigError> {
         match (environment.optional(value), environment.optional(name)) {
             (Some(_), Some(_)) => Err(ConfigError::new(format!(
                 "Both {value} and {name} are set. Set one of them."
             ))),
             (Some(value), None) => Ok(Some(Self::given(Secret::new(value)))),
-            (None, Some(name)) => Ok(Some(Self::stored(Arc::clone(store), name, Clock::System))),
+            (None, Some(secret)) => match store {
+                Some(store) => Ok(Some(Self::stored(Arc::clone(store), secret, Clock::System))),
+                None => Err(ConfigError::without_aws(name, secret)),
+            },
             (None, None) => Ok(None),
         }
     }
@@ -151,6 +156,7 @@ mod tests {
     use std::sync::Mutex as StdMutex;
 
     use super::*;
+    use crate::config::variables;
     use crate::error::Error;
 
     /// A store with one secret, which counts its calls.
@@ -221,5 +227,13 @@ mod tests {
         store.set(None);
         clock.advance_ms(ms(FRESH_MS));
         assert_eq!(source.versions().await.unwrap(), versions("one", None));
+    }
+
+    #[test]
+    fn named_secret_without_aws_is_refused_with_what_to_do() {
+        let (value, name) = (variables::GCS_CREDENTIALS, variables::GCS_CREDENTIALS_SECRET);
+        let environment = Environment::from_variables([(name.name.to_owned(), "google".to_owned())]).unwrap();
+        let refusal = SecretSource::from_environment(&environment, None, value, name).unwrap_err();
+        insta::assert_snapshot!(refusal, @"The variable MILLRACE_GCS_CREDENTIALS_SECRET is 'google', and this program is built without AWS; build it with AWS=yes, as in `make run AWS=yes`.");
     }
 }

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-use crate::config::{AwsEnvironment, ConfigError, Environment};
+use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
 use crate::metrics;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Format {
 
 /// Starts logging to standard error, at the level in `MILLRACE_LOG`, and starts metrics.
 pub fn init(environment: &Environment, format: Format, default_filter: &str) -> Result<(), ConfigError> {
-    let filter = environment.optional("MILLRACE_LOG").unwrap_or(default_filter);
+    let filter = environment.optional(variables::LOG).unwrap_or(default_filter);
     let filter: Targets = filter.parse().map_err(|error| {
         ConfigError::new(format!(
             "The variable MILLRACE_LOG is not a log filter ({error}). Set it to `info`, for example."

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures::StreamExt as _;
 use platform::Tenant;
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 use platform::outbound::Outbound;
 use platform::secrets::{SecretStore, Versions};
 use platform::sources::{Download, Place, RemoteFile, RemoteObjects, SourceError, Sources};
@@ -99,7 +99,7 @@ impl SecretStore for Nothing {
 
 fn sources(environment: &Environment, outbound: Outbound) -> Result<Sources, ConfigError> {
     let secrets: Arc<dyn SecretStore> = Arc::new(Nothing);
-    Sources::from_environment(environment, &secrets, Arc::new(Nothing), outbound)
+    Sources::from_environment(environment, Some(&secrets), Some(Arc::new(Nothing)), outbound)
 }
 
 struct World {
@@ -121,8 +121,11 @@ impl World {
             "gcs_base_url": base, "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""
         });
         let variables = [
-            ("MILLRACE_IMPORT_BUCKETS", "gs://exports/{account}/".to_owned()),
-            ("MILLRACE_GCS_CREDENTIALS", key.to_string()),
+            (
+                variables::IMPORT_BUCKETS.name,
+                "gs://exports/{account}/".to_owned(),
+            ),
+            (variables::GCS_CREDENTIALS.name, key.to_string()),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value));
         let environment = Environment::from_variables(variables).unwrap();
@@ -212,11 +215,27 @@ fn credentials_that_are_none_stop_the_start_without_being_shown() {
         let refused = sources(&environment, outbound);
         refused.err().unwrap().to_string()
     };
-    let places = ("MILLRACE_IMPORT_BUCKETS", "gs://exports/");
+    let places = (variables::IMPORT_BUCKETS.name, "gs://exports/");
     assert!(refusal(&[places]).contains("Set MILLRACE_GCS_CREDENTIALS"));
-    let refusal = refusal(&[places, ("MILLRACE_GCS_CREDENTIALS", "hunter2")]);
+    let refusal = refusal(&[places, (variables::GCS_CREDENTIALS.name, "hunter2")]);
     assert!(
         refusal.contains("not the JSON key") && !refusal.contains("hunter2"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn place_of_s3_without_aws_is_refused_with_what_to_do() {
+    let places = (
+        variables::IMPORT_BUCKETS.name.to_owned(),
+        "s3://uploads/".to_owned(),
+    );
+    let environment = Environment::from_variables([places]).unwrap();
+    let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
+    let sources = Sources::from_environment(&environment, None, None, outbound);
+    let refusal = sources.err().unwrap().to_string();
+    assert!(
+        refusal.contains("is 's3://uploads/'") && refusal.contains("build it with AWS=yes"),
         "{refusal}"
     );
 }

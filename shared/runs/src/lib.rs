@@ -24,8 +24,10 @@ use document_processed::DocumentEvents;
 use events::publish::Publisher;
 use interactions::InteractionResolver;
 use model_usage::ModelUsage;
-use models::Model;
+use models::{Connect, Model, ModelConfig};
 use platform::bus::Bus;
+use platform::config::{AwsEnvironment, ConfigError, variables};
+use platform::deployment::Deployment;
 use platform::records::Table;
 use process::{Evaluator, ProcessServices};
 use secrets::{SealedSecrets, Secrets};
@@ -61,8 +63,25 @@ pub struct Services {
 }
 
 impl Services {
-    /// `provider` is the name that `MILLRACE_MODEL_PROVIDER` has for the model's provider; `evaluator`
-    /// evaluates the expressions of processes.
+    /// `bedrock` connects to the provider of that name, and is missing in a program that is built without AWS;
+    /// `evaluator` evaluates the expressions of processes.
+    pub fn from_deployment(
+        deployment: &Deployment,
+        bedrock: Option<&Connect<'_>>,
+        evaluator: Evaluator,
+    ) -> Result<Self, ConfigError> {
+        let config = ModelConfig::from_deployment(deployment)?;
+        let model = config.connect(bedrock, &AwsEnvironment::read(), deployment.clock())?;
+        Ok(Self::new(
+            Webhooks::from_deployment(deployment)?,
+            deployment.table(variables::RECORDS_TABLE)?,
+            deployment.bus(variables::EVENT_BUS)?,
+            (model, config.provider()),
+            evaluator,
+        ))
+    }
+
+    /// `provider` is the name that `MILLRACE_MODEL_PROVIDER` has for the model's provider.
     pub fn new(
         webhooks: Webhooks,
         records: Table,

@@ -1,6 +1,7 @@
 //! Summarizes a run for listings.
 
-use platform::UtcTime;
+use platform::records::runs::RunStanding;
+use platform::{Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::records::runs::RunStanding;

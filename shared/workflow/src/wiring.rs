@@ -1,10 +1,10 @@
-//! Builds the engine of a deployed function.
+//! Builds the engine of a function.
 
 use std::sync::Arc;
 
 use platform::api::Api;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Retention};
+use platform::config::{ConfigError, Retention, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
@@ -34,15 +34,15 @@ pub struct Wiring {
 
 impl Wiring {
     pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
-        let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
-        let runs = deployment.table("MILLRACE_RUNS_TABLE")?;
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let runs = deployment.table(variables::RUNS_TABLE)?;
         let retention = Retention::from_environment(deployment.environment())?;
         Ok(Self {
             runs: Runs::new(runs, events).retaining(retention),
-            objects: deployment.bucket("MILLRACE_DATA_BUCKET")?,
-            queue: deployment.queue("MILLRACE_TASK_QUEUE")?,
-            bus: deployment.bus("MILLRACE_EVENT_BUS")?,
-            clock: Clock::System,
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            queue: deployment.queue(variables::TASK_QUEUE)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
+            clock: deployment.clock(),
             listener: None,
             api: None,
         })

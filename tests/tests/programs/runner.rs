@@ -174,6 +174,19 @@ async fn a_runner_takes_over_from_another_one_locally() {
 }
 
 #[tokio::test]
+async fn a_runner_with_a_wrong_setting_leaves_the_other_one_at_work_locally() {
+    let mut service = Service::start_local().await;
+    let data_dir = text(&service.data_dir());
+    let said = refusal(
+        &["--replace", "--port", "0", "--data-dir", &data_dir],
+        &[("MILLRACE_MODEL_PROVIDER", "gpt"), ("MILLRACE_LOG", "warn")],
+    );
+    assert!(said.contains("MILLRACE_MODEL_PROVIDER"), "{said}");
+    let token = service.process().token().to_owned();
+    service.get(&token, "/prompts").await.expect_status(200);
+}
+
+#[tokio::test]
 async fn the_operator_command_works_before_during_and_after_locally() {
     let mut service = Service::start_local().await;
     let scope = service.scope();

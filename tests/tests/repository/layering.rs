@@ -1,6 +1,6 @@
 //! Checks the invariants of ARCHITECTURE.md about the code itself, by reading the code.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -141,6 +141,20 @@ fn only_the_crate_for_aws_knows_the_sdk() {
                 "{folder}/{name} depends on {of_sdk:?}"
             );
         }
+    }
+}
+
+#[test]
+fn name_of_a_setting_is_written_once() {
+    let table = root().join("shared/platform/src/config/variables.rs");
+    let table = fs::read_to_string(table).unwrap();
+    let is_name = |text: &str| text.starts_with("MILLRACE_") && !text.contains(' ');
+    let names: HashSet<&str> = table.split('"').filter(|text| is_name(text)).collect();
+    assert!(names.len() > 50);
+    for (path, text) in all_sources() {
+        let again = text.split('"').find(|part| names.contains(part));
+        let is_table = path.ends_with("config/variables.rs");
+        assert!(again.is_none() || is_table, "{}: {again:?}", path.display());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Measures the console in Chromium, over the runner that `make run` serves: the first sight of the list of
 //! runs, updates, a table and a chart of 10,000 rows, 10 MB of JSON, and a list of 100,000 runs.
 
+use platform::config::variables;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ const STILL_MS: f64 = 100.0;
 pub async fn measure() -> Result<Vec<Row>> {
     let (Some(chromium), Some(console)) = (
         programs::variable("CHROMIUM"),
-        programs::variable("MILLRACE_CONSOLE_DIR"),
+        programs::variable(variables::CONSOLE_DIR.name),
     ) else {
         say(
             "the console is left out: `make bench` sets MILLRACE_CONSOLE_DIR, and CHROMIUM where it finds one",
@@ -34,7 +35,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     };
     let program = programs::of_profile("debug", "millrace")?;
     let folder = tempdir()?;
-    let setting = ("MILLRACE_CONSOLE_DIR", console.as_str());
+    let setting = (variables::CONSOLE_DIR.name, console.as_str());
     let runner = Runner::start_program(&program, &folder.path().join("few"), [setting])?;
     for number in 1..FEW {
         let input = json!({ "title": format!("Horse {number}") });

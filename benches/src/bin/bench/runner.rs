@@ -1,5 +1,6 @@
 //! Runs a local runner in a process of its own.
 
+use platform::config::variables;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ impl Runner {
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
             // The same setting as in `make run`.
-            .env("MILLRACE_LOCAL_TARGETS", "true")
+            .env(variables::LOCAL_TARGETS.name, "true")
             .envs(settings.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)

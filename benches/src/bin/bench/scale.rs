@@ -4,6 +4,7 @@
 //! `BENCH_SCALE_SEGMENTS` is the number of segments of half a million rows each; default: 200. The number
 //! stays constant, because compaction is postponed.
 
+use platform::config::variables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,7 +71,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let segments = programs::variable("BENCH_SCALE_SEGMENTS").map_or(Ok(SEGMENTS), |text| text.parse())?;
     let folder = tempdir()?;
     let mut plain = PlainDuckDb::start(&[], THREADS)?;
-    let settings = [("MILLRACE_COMPACT_AT_SEGMENTS", "1000000")];
+    let settings = [(variables::COMPACT_AT_SEGMENTS.name, "1000000")];
     let runner = Runner::start_with(&folder.path().join("data"), settings)?;
     let large = Store::create(&runner, "Large", &stores::table(&COLUMNS)).await?;
     let file = folder.path().join("rows.parquet");

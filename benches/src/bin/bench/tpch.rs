@@ -5,6 +5,7 @@
 //! it has made native copies of the tables. Each query runs in turns with the same query in plain DuckDB,
 //! with as many threads. The ratio in the row of a geometric mean is the mean of the 22 ratios.
 
+use platform::config::variables;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     )];
 
     let mut plain = PlainDuckDb::start(&views(folder.path()), THREADS)?;
-    let runner = Runner::start_with(&data_dir, [("MILLRACE_COPIED_TABLE_MB", "0")])?;
+    let runner = Runner::start_with(&data_dir, [(variables::COPIED_TABLE_MB.name, "0")])?;
     rows.extend(compare("Parquet", &Store::new(&runner, &store), &mut plain).await?);
     drop((runner, plain));
 

@@ -4,8 +4,7 @@ use event_log::archive::{Archiver, ArchiverConfig};
 use lambda::Error;
 use platform::Clock;
 use platform::archive_hints::ArchiveHints;
-use platform::config::AwsEnvironment;
-use platform::records::logs::Logs;
+use platform::config::{AwsEnvironment, variables};
 
 fn main() -> Result<(), Error> {
     lake::run_if_child();
@@ -14,20 +13,14 @@ fn main() -> Result<(), Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), Error> {
-    let deployment = lambda::deployment()?;
-    let environment = deployment.environment();
-    let inbox = deployment.inbox("MILLRACE_ARCHIVE_QUEUE")?;
-    let hints = ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?);
-    let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
-    let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
-    let archiver = Archiver::new(
-        Logs::new(events, audit),
-        deployment.bucket("MILLRACE_DATA_BUCKET")?,
-        deployment.signing_key("MILLRACE_DIGEST_KEY")?,
-        Clock::System,
-        &ArchiverConfig::from_environment(environment)?.fitting(environment, &AwsEnvironment::read())?,
-    )?;
-    lambda::queue::receive(&*inbox, &Clock::System, async |batch| {
+    let function = lambda::start()?;
+    let (deployment, environment) = (&function.deployment, function.deployment.environment());
+    let config = ArchiverConfig::from_environment(environment)?;
+    let config = config.fitting(environment, &AwsEnvironment::read())?;
+    let archiver = Archiver::from_deployment(deployment, &config)?;
+    let hints = ArchiveHints::from_deployment(deployment)?;
+    let inbox = function.inbox(variables::ARCHIVE_QUEUE)?;
+    lambda::queue::receive(&inbox, &Clock::System, async |batch| {
         archiver_function::handle(&archiver, &hints, batch).await
     })
     .await

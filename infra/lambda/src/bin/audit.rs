@@ -3,7 +3,6 @@
 use event_log::{LogStore, LogStoreConfig};
 use platform::Platform;
 use platform::config::AwsEnvironment;
-use platform::records::logs::Logs;
 
 fn main() -> Result<(), lambda::Error> {
     lake::run_if_child();
@@ -12,15 +11,12 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let environment = deployment.environment();
     let platform = Platform::from_deployment(&deployment)?;
-    let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
-    let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
-    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
     let config = LogStoreConfig::from_environment(environment)?;
     let config = config.fitting(environment, &AwsEnvironment::read())?;
-    let log = LogStore::new(Logs::new(events, audit), objects, &config)?;
+    let log = LogStore::from_deployment(&deployment, &config)?;
     log.engine().warm()?;
     lambda::http::serve(&platform, audit_function::routes(platform.clone(), log)).await
 }

@@ -6,7 +6,7 @@ use platform::config::{CorsOrigins, EdgeConfig};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let console = Console::open(Settings::from_environment(deployment.environment())?)?;
     // A page of another origin has no use for it.
     let edge = EdgeConfig {

@@ -1,11 +1,8 @@
 //! The Lambda of the data store endpoints.
 
-use lake::records::stores::Stores;
-use lake::store::{DataStores, ImportServices, StoreConfig};
+use lake::store::{DataStores, StoreConfig};
 use platform::Platform;
-use platform::config::AwsEnvironment;
-use platform::outbound::Outbound;
-use platform::sources::Sources;
+use platform::config::{AwsEnvironment, variables};
 
 fn main() -> Result<(), lambda::Error> {
     lake::run_if_child();
@@ -14,19 +11,13 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let environment = deployment.environment();
-    let machine = AwsEnvironment::read();
     let platform = Platform::from_deployment(&deployment)?;
-    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
-    let records = Stores::new(platform.records.clone());
-    let config = StoreConfig::from_environment(environment)?.fitting(environment, &machine)?;
-    let outbound = Outbound::from_environment(environment, &machine)?;
-    let imports = ImportServices {
-        sources: Some(Sources::from_deployment(&deployment, outbound)?),
-        queue: Some(deployment.queue("MILLRACE_IMPORT_QUEUE")?),
-    };
-    let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;
+    let config = StoreConfig::from_environment(environment)?;
+    let config = config.fitting(environment, &AwsEnvironment::read())?;
+    let queue = deployment.queue(variables::IMPORT_QUEUE)?;
+    let stores = DataStores::from_deployment(&deployment, Some(queue), &config)?;
     stores.warm()?;
     lambda::http::serve(&platform, datastores_function::routes(platform.clone(), stores)).await
 }

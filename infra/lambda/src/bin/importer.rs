@@ -2,15 +2,12 @@
 //! garbage.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
-use lake::records::stores::Stores;
-use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
+use lake::store::{DataStores, Retention, StoreConfig};
 use lambda::queue::consume;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
-use platform::config::AwsEnvironment;
+use platform::config::{AwsEnvironment, variables};
 use platform::metrics;
-use platform::outbound::Outbound;
-use platform::sources::Sources;
 use serde_json::Value;
 
 fn main() -> Result<(), Error> {
@@ -20,22 +17,14 @@ fn main() -> Result<(), Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), Error> {
-    let deployment = lambda::deployment()?;
-    let environment = deployment.environment();
-    let machine = AwsEnvironment::read();
-    let queue = deployment.queue("MILLRACE_IMPORT_QUEUE")?;
-    let inbox = deployment.inbox("MILLRACE_IMPORT_QUEUE")?;
-    let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
-    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
-    let outbound = Outbound::from_environment(environment, &machine)?;
-    let imports = ImportServices {
-        sources: Some(Sources::from_deployment(&deployment, outbound)?),
-        queue: None,
-    };
+    let function = lambda::start()?;
+    let (deployment, environment) = (&function.deployment, function.deployment.environment());
+    let queue = deployment.queue(variables::IMPORT_QUEUE)?;
+    let inbox = function.inbox(variables::IMPORT_QUEUE)?;
     let config = StoreConfig::from_environment(environment)?
         .in_background()
-        .fitting(environment, &machine)?;
-    let stores = DataStores::new(Clock::System, Stores::new(records), objects, imports, &config)?;
+        .fitting(environment, &AwsEnvironment::read())?;
+    let stores = DataStores::from_deployment(deployment, None, &config)?;
     let retention = Retention::from_environment(environment)?;
     let handler = async |event: LambdaEvent<Value>| {
         if event.payload.get("collect").is_some() {
@@ -50,7 +39,7 @@ async fn serve() -> Result<(), Error> {
         }
         let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);
         let handle = async |batch| importer_function::handle(&stores, batch).await;
-        Ok::<_, Error>(consume(event, &*inbox, &Clock::System, handle).await)
+        Ok::<_, Error>(consume(event, &inbox, &Clock::System, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -5,7 +5,7 @@ use platform::config::{CorsOrigins, EdgeConfig};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let ingest = Ingest::from_deployment(&deployment)?;
     let clock = ingest.clock.clone();
     // Browsers do not send events.

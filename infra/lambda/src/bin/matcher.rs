@@ -2,5 +2,5 @@
 
 #[tokio::main]
 async fn main() -> Result<(), lambda::Error> {
-    lambda::matcher::run(&lambda::deployment()?, runs::registry()).await
+    lambda::matcher::run(&lambda::start()?, runs::registry()).await
 }

@@ -9,7 +9,7 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let platform = Platform::from_deployment(&deployment)?;
     // A Lambda instance handles one request at a time.
     let sandbox = prompts_function::sandbox(1)?;

@@ -2,6 +2,7 @@
 
 #[tokio::main]
 async fn main() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
-    lambda::matcher::run(&deployment, samples::registry(deployment.environment())?).await
+    let function = lambda::start()?;
+    let registry = samples::registry(function.deployment.environment())?;
+    lambda::matcher::run(&function, registry).await
 }

@@ -2,6 +2,7 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
-    lambda::subscriptions::run(&deployment, samples::registry(deployment.environment())?).await
+    let function = lambda::start()?;
+    let registry = samples::registry(function.deployment.environment())?;
+    lambda::subscriptions::run(&function, registry).await
 }

@@ -1,7 +1,5 @@
 //! The function `worker` with the samples, for the emulator.
 
-use aws::Aws;
-
 fn main() -> Result<(), lambda::Error> {
     runs::process::run_if_child();
     serve()
@@ -9,12 +7,7 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda::Error> {
-    let aws = Aws::from_environment();
-    let deployment = lambda::start(&aws)?;
-    lambda::worker::run(
-        &deployment,
-        &aws.bedrock(),
-        samples::registry(deployment.environment())?,
-    )
-    .await
+    let function = lambda::start()?;
+    let registry = samples::registry(function.deployment.environment())?;
+    lambda::worker::run(&function, registry).await
 }

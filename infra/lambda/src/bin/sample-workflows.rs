@@ -7,6 +7,7 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
-    lambda::workflows::run(&deployment, samples::registry(deployment.environment())?).await
+    let function = lambda::start()?;
+    let registry = samples::registry(function.deployment.environment())?;
+    lambda::workflows::run(&function, registry).await
 }

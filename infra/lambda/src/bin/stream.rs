@@ -5,7 +5,7 @@ use stream_function::Stream;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda::Error> {
-    let deployment = lambda::deployment()?;
+    let deployment = lambda::start()?.deployment;
     let platform = Platform::from_deployment(&deployment)?;
     let stream = Stream::from_deployment(&deployment)?;
     lambda::http::serve_streaming(&platform, stream_function::routes(platform.clone(), stream)).await

@@ -2,5 +2,5 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda::Error> {
-    lambda::subscriptions::run(&lambda::deployment()?, runs::registry()).await
+    lambda::subscriptions::run(&lambda::start()?, runs::registry()).await
 }

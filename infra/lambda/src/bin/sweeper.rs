@@ -1,13 +1,7 @@
 //! The Lambda that a schedule calls each minute.
 
-use std::sync::Arc;
-
-use events::records::events::Events;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use platform::archive_hints::ArchiveHints;
-use platform::config::Retention;
 use platform::metrics;
-use platform::records::logs::Logs;
 use serde_json::Value;
 use sweeper_function::{EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
@@ -19,28 +13,11 @@ const AHEAD_MS: u64 = 60_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let deployment = lambda::deployment()?;
-    let wiring = Wiring::from_deployment(&deployment)?;
-    let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
-    let retention = Retention::from_environment(deployment.environment())?;
-    let remover = EventRemover::new(
-        events.clone(),
-        wiring.objects.clone(),
-        retention,
-        wiring.clock.clone(),
-    );
-    let sweeper = Sweeper::new(
-        wiring.engine(Registry::new())?,
-        Events::new(events.clone()),
-        Arc::clone(&wiring.bus),
-        wiring.clock.clone(),
-    );
-    let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
-    let logs = LogSweeper::new(
-        Logs::new(events, audit),
-        ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?),
-        wiring.clock.clone(),
-    );
+    let deployment = lambda::start()?.deployment;
+    let engine = Wiring::from_deployment(&deployment)?.engine(Registry::new())?;
+    let sweeper = Sweeper::from_deployment(&deployment, engine)?;
+    let remover = EventRemover::from_deployment(&deployment)?;
+    let logs = LogSweeper::from_deployment(&deployment)?;
     let handler = async |_: LambdaEvent<Value>| {
         let (swept, of_logs, removed) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep(), remover.sweep());
         metrics::flush();

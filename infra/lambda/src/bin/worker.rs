@@ -1,7 +1,5 @@
 //! The Lambda that reads the queue of hints at workflow runs.
 
-use aws::Aws;
-
 fn main() -> Result<(), lambda::Error> {
     runs::process::run_if_child();
     serve()
@@ -9,7 +7,5 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda::Error> {
-    let aws = Aws::from_environment();
-    let deployment = lambda::start(&aws)?;
-    lambda::worker::run(&deployment, &aws.bedrock(), runs::registry()).await
+    lambda::worker::run(&lambda::start()?, runs::registry()).await
 }

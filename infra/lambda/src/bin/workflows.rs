@@ -7,5 +7,5 @@ fn main() -> Result<(), lambda::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda::Error> {
-    lambda::workflows::run(&lambda::deployment()?, runs::registry()).await
+    lambda::workflows::run(&lambda::start()?, runs::registry()).await
 }

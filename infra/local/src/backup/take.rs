@@ -91,7 +91,7 @@ fn keys(data: &DataDir) -> io::Result<Vec<String>> {
     for entry in fs::read_dir(data.path(names::KEYS))? {
         let entry = entry?;
         let name = entry.file_name();
-        let name = name.to_str().filter(|name| !is_draft(name));
+        let name = name.to_str().filter(|name| !name.starts_with(DRAFT));
         if let Some(name) = name
             && names::is_of_a_data_directory(&format!("{}/{name}", names::KEYS))
             && entry.file_type()?.is_file()
@@ -101,12 +101,6 @@ fn keys(data: &DataDir) -> io::Result<Vec<String>> {
     }
     found.sort_unstable();
     Ok(found)
-}
-
-fn is_draft(name: &str) -> bool {
-    // Older versions named drafts by their ending, and one that was killed left them.
-    let is_old = |ending: &str| ending.starts_with("new-") || ending.starts_with("draft-");
-    name.starts_with(DRAFT) || name.rsplit_once('.').is_some_and(|(_, ending)| is_old(ending))
 }
 
 fn folder_of(file: &Path) -> PathBuf {
@@ -138,7 +132,7 @@ mod tests {
     fn drafts_of_keys_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
-        for name in ["a.pkcs8", ".draft-Xy12", "a.draft-1a2b", "a.new-77", "jwks.json"] {
+        for name in ["a.pkcs8", ".draft-Xy12", "jwks.json"] {
             fs::write(data.path("keys").join(name), "x").unwrap();
         }
         assert_eq!(keys(&data).unwrap(), ["a.pkcs8", "jwks.json"]);

@@ -4,6 +4,7 @@ use models::{
     Content, Limits, Message, Model as _, ModelErrorKind, NotConfigured, Request, StopReason, Tool, ToolCall,
     ToolResult, Usage,
 };
+use platform::config::variables;
 use serde_json::{Value, json};
 use stand_in::{KEY, Reply, Wire};
 
@@ -303,7 +304,7 @@ async fn an_answer_may_be_empty() {
 async fn without_a_model_every_call_says_how_to_get_one() {
     let error = NotConfigured.converse(&prompt("x"), None).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::NotConfigured);
-    assert!(error.message().contains("MILLRACE_MODEL_PROVIDER"));
+    assert!(error.message().contains(variables::MODEL_PROVIDER.name));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lake::{Engine, EngineConfig, EngineLimits};
-use platform::config::{AwsEnvironment, ConfigError, Environment, Retention};
+use platform::config::{AwsEnvironment, ConfigError, Environment, Retention, variables};
 
 use super::Crash;
 use crate::budget::fits;
@@ -34,7 +34,7 @@ impl ArchiverConfig {
         Ok(Self {
             program: None,
             folder: environment.cache_folder().join("millrace-archiver"),
-            memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
+            memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
             retention: Retention::from_environment(environment)?,
             crash: Crash::Never,
         })

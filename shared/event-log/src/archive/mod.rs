@@ -25,7 +25,8 @@ use std::time::Duration;
 
 use events::records::events::Events;
 use lake::{Engine, FolderSession};
-use platform::config::{ConfigError, Retention};
+use platform::config::{ConfigError, Retention, variables};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::signing::SigningKey;
@@ -96,6 +97,15 @@ pub struct Turn<'a> {
 }
 
 impl Archiver {
+    /// Signs digests with the key `MILLRACE_DIGEST_KEY`.
+    pub fn from_deployment(deployment: &Deployment, config: &ArchiverConfig) -> Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let logs = Logs::new(events, deployment.table(variables::AUDIT_TABLE)?);
+        let objects = deployment.bucket(variables::DATA_BUCKET)?;
+        let key = deployment.signing_key(variables::DIGEST_KEY)?;
+        Self::new(logs, objects, key, deployment.clock(), config)
+    }
+
     /// `key` signs the digests. Empties the folder, which must belong to this archiver alone.
     pub fn new(
         logs: Logs,

@@ -1,6 +1,6 @@
 //! Defines the steps at which tests let a pass crash, each between two writes that belong together.
 
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
 use platform::{Error, Result};
 
 /// Number of the first step in `MILLRACE_CRASH_AT`; lower numbers are the steps of data stores.
@@ -59,7 +59,7 @@ pub enum Crash {
 impl Crash {
     /// Reads the step number from `MILLRACE_CRASH_AT`; for the local runner only.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let number: u64 = environment.number("MILLRACE_CRASH_AT", 0)?;
+        let number: u64 = environment.number(variables::CRASH_AT, 0)?;
         let index = number
             .checked_sub(FIRST_NUMBER)
             .and_then(|index| usize::try_from(index).ok());

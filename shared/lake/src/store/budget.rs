@@ -3,7 +3,7 @@
 //! Lambda ends a function that exceeds its memory, and every request with it. So the limits are added up at
 //! start, and a function that is too small does not start.
 
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 
 use super::{MIB, StoreConfig};
 use crate::child::limits::EngineLimits;
@@ -18,7 +18,7 @@ impl StoreConfig {
         let Some(memory_mb) = machine.function_memory_mb else {
             return Ok(self);
         };
-        let disk_mb = environment.number("MILLRACE_TMP_MB", 0)?;
+        let disk_mb = environment.number(variables::TMP_MB, 0)?;
         self.within(memory_mb * MIB, disk_mb * MIB)
     }
 

@@ -13,7 +13,7 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
 use platform::{Error, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ impl Retention {
 
     /// Reads `MILLRACE_KEEP_VERSIONS_DAYS`; every version is kept if it is missing or 0.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let days = environment.number("MILLRACE_KEEP_VERSIONS_DAYS", 0)?;
+        let days = environment.number(variables::KEEP_VERSIONS_DAYS, 0)?;
         Ok(Self {
             versions: (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 3_600))),
             grace: Self::GRACE,

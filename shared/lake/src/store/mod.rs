@@ -41,10 +41,11 @@ use std::time::Duration;
 use cache::ManifestCache;
 use files::SegmentFiles;
 use native::Copies;
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
-use crate::records::stores::Stores;
+use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::{Clock, Result};
 
@@ -114,14 +115,16 @@ impl StoreConfig {
         Ok(Self {
             program: None,
             directory: environment.cache_folder().join("millrace"),
-            cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
-            max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", 64)? * MIB,
-            compact_at_segments: compact_at_segments(environment)?,
-            query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
+            cache_bytes: environment.number(variables::CACHE_MB, 1_024)? * MIB,
+            max_copied_bytes: environment.number(variables::COPIED_TABLE_MB, 512)? * MIB,
+            compact_at_segments: environment.number(variables::COMPACT_AT_SEGMENTS, DUE_SEGMENTS)?,
+            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
             max_children: 1,
             // Both steps and the commit must end before API Gateway's limit of 29 s.
             import_deadline: Duration::from_secs(12),
-            import_patience: import_patience(environment)?,
+            import_patience: Duration::from_secs(
+                environment.number(variables::IMPORT_WAIT_SECONDS, IMPORT_WAIT_SECONDS)?,
+            ),
             max_input_bytes: MAX_INPUT_BYTES,
             crash_at: None,
         })
@@ -136,26 +139,6 @@ impl StoreConfig {
             ..self
         }
     }
-}
-
-/// Reads `MILLRACE_IMPORT_WAIT_SECONDS`.
-pub fn import_patience(environment: &Environment) -> Result<Duration, ConfigError> {
-    let seconds = environment.number("MILLRACE_IMPORT_WAIT_SECONDS", IMPORT_WAIT_SECONDS)?;
-    Ok(Duration::from_secs(seconds))
-}
-
-/// Reads `MILLRACE_COMPACT_AT_SEGMENTS`.
-pub fn compact_at_segments(environment: &Environment) -> Result<u64, ConfigError> {
-    environment.number("MILLRACE_COMPACT_AT_SEGMENTS", DUE_SEGMENTS)
-}
-
-/// Services that imports need besides the store itself.
-#[derive(Clone, Default)]
-pub struct ImportServices {
-    /// Fetches remote files; None if remote files are not supported.
-    pub sources: Option<Sources>,
-    /// Queue for hints at background imports and compactions; None if there are none.
-    pub queue: Option<Arc<dyn Queue>>,
 }
 
 /// The data stores of every tenant. Cheap to clone.
@@ -180,6 +163,21 @@ struct Inner {
 }
 
 impl DataStores {
+    /// `queue` receives the imports that run in the background; None for the process that runs them.
+    pub fn from_deployment(
+        deployment: &Deployment,
+        queue: Option<Arc<dyn Queue>>,
+        config: &StoreConfig,
+    ) -> Result<Self, ConfigError> {
+        let records = Stores::new(deployment.table(variables::RECORDS_TABLE)?);
+        let objects = deployment.bucket(variables::DATA_BUCKET)?;
+        let imports = ImportServices {
+            sources: Some(Sources::from_deployment(deployment)?),
+            queue,
+        };
+        Self::new(deployment.clock(), records, objects, imports, config)
+    }
+
     /// Opens the data stores over records and objects. Creates the needed folders, and empties those of
     /// temporary files and of children.
     pub fn new(

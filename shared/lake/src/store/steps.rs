@@ -3,7 +3,7 @@
 //! No half-done change is ever visible: an object written before the head names it is unreachable until then,
 //! and is collected if it stays so. Tests prove this by ending the process at each point.
 
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, variables};
 
 /// A point, named after the step that was just done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Step {
     /// Reads the number of a step from `MILLRACE_CRASH_AT`; only for the local runner and the operator
     /// command.
     pub fn from_environment(environment: &Environment) -> Result<Option<Self>, ConfigError> {
-        let number: u64 = environment.number("MILLRACE_CRASH_AT", 0)?;
+        let number: u64 = environment.number(variables::CRASH_AT, 0)?;
         let index = usize::try_from(number)
             .ok()
             .and_then(|number| number.checked_sub(1));

@@ -15,7 +15,8 @@ pub use call::Call;
 
 use crate::auth::RunPrincipal;
 use crate::auth::service::ServiceTokens;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, variables};
+use crate::deployment::Deployment;
 use crate::error::{Error, Result};
 use crate::outbound::header::{AUTHORIZATION, CONTENT_TYPE};
 use crate::outbound::{HeaderMap, HeaderValue, OutboundError, Request, Reuse, Trusted};
@@ -34,6 +35,13 @@ pub struct Api {
 }
 
 impl Api {
+    /// Creates a client for the API root `MILLRACE_API_URL`, with tokens that `MILLRACE_SERVICE_KEY` signs.
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let key = deployment.signing_key(variables::SERVICE_KEY)?;
+        let tokens = ServiceTokens::new(key, deployment.clock());
+        Self::new(&deployment.environment().required(variables::API_URL)?, tokens)
+    }
+
     /// Creates a client for the API root `base`, such as `https://api.example.com/prod/api/v1`.
     pub fn new(base: &str, tokens: ServiceTokens) -> Result<Self, ConfigError> {
         let base = Url::parse(base).ok().filter(is_safe).ok_or_else(|| {

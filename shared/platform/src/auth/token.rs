@@ -17,7 +17,7 @@ use crate::auth::principal::{Principal, PrincipalKind};
 use crate::auth::service::ServiceVerifier;
 use crate::auth::verified::Verified;
 use crate::clock::{Clock, UtcTime};
-use crate::config::{ConfigError, Environment, Secret};
+use crate::config::{ConfigError, Environment, Secret, variables};
 use crate::error::{Error, Result};
 use crate::signing::SigningKey;
 use crate::tenant::check_id;
@@ -80,11 +80,11 @@ impl VerifierConfig {
     /// `MILLRACE_TOKEN_SHARED_SECRET`.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
-            jwks: JwksSource::parse(&environment.required("MILLRACE_JWKS")?)?,
-            issuer: environment.required("MILLRACE_TOKEN_ISSUER")?,
-            audience: environment.required("MILLRACE_TOKEN_AUDIENCE")?,
+            jwks: JwksSource::parse(&environment.required(variables::JWKS)?)?,
+            issuer: environment.required(variables::TOKEN_ISSUER)?,
+            audience: environment.required(variables::TOKEN_AUDIENCE)?,
             shared_secret: environment
-                .optional("MILLRACE_TOKEN_SHARED_SECRET")
+                .optional(variables::TOKEN_SHARED_SECRET)
                 .map(Secret::new),
         })
     }

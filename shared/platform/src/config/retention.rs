@@ -2,6 +2,10 @@
 //!
 //! A record's expiry is set with its last write, so a changed setting applies only to records that end later.
 
+use super::variables::{
+    RETAIN_AUDIT_DAYS as AUDIT, RETAIN_DELIVERIES_DAYS as DELIVERIES, RETAIN_EVENTS_DAYS as EVENTS,
+    RETAIN_RUNS_DAYS as RUNS, Variable,
+};
 use super::{ConfigError, Environment};
 use crate::clock::UtcTime;
 
@@ -14,11 +18,6 @@ const MIN_DAYS: u64 = 7;
 /// Minimum for events: an idempotency key stays valid for this long.
 const MIN_EVENT_DAYS: u64 = 30;
 const MAX_DAYS: u64 = 3_650;
-
-const RUNS: &str = "MILLRACE_RETAIN_RUNS_DAYS";
-const DELIVERIES: &str = "MILLRACE_RETAIN_DELIVERIES_DAYS";
-const EVENTS: &str = "MILLRACE_RETAIN_EVENTS_DAYS";
-const AUDIT: &str = "MILLRACE_RETAIN_AUDIT_DAYS";
 
 /// Retention of ended records, in days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +93,7 @@ fn after_days(time: UtcTime, days: u64) -> UtcTime {
     time.plus_ms(days.saturating_mul(DAY_MS))
 }
 
-fn days(environment: &Environment, name: &'static str, least: u64) -> Result<u64, ConfigError> {
+fn days(environment: &Environment, name: Variable, least: u64) -> Result<u64, ConfigError> {
     let Some(text) = environment.optional(name) else {
         return Ok(DEFAULT_DAYS);
     };
@@ -110,10 +109,10 @@ fn days(environment: &Environment, name: &'static str, least: u64) -> Result<u64
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Retention, String> {
+    fn read(variables: &[(Variable, &str)]) -> Result<Retention, String> {
         let variables = variables
             .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()));
+            .map(|(variable, value)| (variable.name.into(), (*value).into()));
         let environment = Environment::from_variables(variables).unwrap();
         Retention::from_environment(&environment).map_err(|refusal| refusal.to_string())
     }

@@ -1,249 +1,328 @@
-//! Lists the known environment variables.
+//! Lists the environment variables that a program reads, each name once.
 
-/// Every variable that any function reads, with its purpose.
-pub const VARIABLES: &[(&str, &str)] = &[
-    ("MILLRACE_RECORDS_TABLE", "name of the DynamoDB table of records"),
-    (
-        "MILLRACE_AUDIT_TABLE",
-        "name of the DynamoDB table of audit records",
-    ),
-    (
-        "MILLRACE_DATA_BUCKET",
-        "name of the S3 bucket of store data and artifacts",
-    ),
-    (
-        "MILLRACE_OBJECTS",
-        "optional, for the local runner: files, which is the default, or s3 for the bucket of MILLRACE_DATA_BUCKET",
-    ),
-    (
-        "MILLRACE_AUDIT_RETRY_QUEUE",
-        "URL of the SQS queue of audit records whose first write failed",
-    ),
-    (
-        "MILLRACE_RUNS_TABLE",
-        "name of the DynamoDB table of workflow runs",
-    ),
-    (
-        "MILLRACE_TASK_QUEUE",
-        "URL of the SQS queue of hints at workflow runs that can go on",
-    ),
-    (
-        "MILLRACE_PAGE_TOKEN_KEY",
-        "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
-    ),
-    (
-        "MILLRACE_PAGE_TOKEN_SECRET",
-        "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
-    ),
-    ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
-    (
-        "MILLRACE_EVENTS_TABLE",
-        "name of the DynamoDB table of events and deliveries",
-    ),
-    (
-        "MILLRACE_EVENT_QUEUE",
-        "URL of the SQS queue of events that wait to be matched",
-    ),
-    (
-        "MILLRACE_ARCHIVE_QUEUE",
-        "URL of the SQS queue of logs with records that are not archived",
-    ),
-    (
-        "MILLRACE_DIGEST_KEY",
-        "id, ARN or alias of the KMS key that signs the digests of the event log",
-    ),
-    (
-        "MILLRACE_RETAIN_RUNS_DAYS",
-        "optional: days for which workflow runs are kept after their end; default 90",
-    ),
-    (
-        "MILLRACE_RETAIN_DELIVERIES_DAYS",
-        "optional: days for which deliveries are kept after their end; default 90",
-    ),
-    (
-        "MILLRACE_RETAIN_EVENTS_DAYS",
-        "optional: days for which events are kept as records after they were archived; default 90",
-    ),
-    (
-        "MILLRACE_RETAIN_AUDIT_DAYS",
-        "optional: days for which audit records are kept as records after they were archived; default 90",
-    ),
-    (
-        "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
-        "URL of the SQS queue of events that cannot be read",
-    ),
-    (
-        "MILLRACE_SEALING_KEY",
-        "id, ARN or alias of the KMS key that encrypts signing secrets",
-    ),
-    (
-        "MILLRACE_SERVICE_KEY",
-        "id, ARN or alias of the KMS key that signs the service tokens of workflow runs",
-    ),
-    (
-        "MILLRACE_API_URL",
-        "URL of the API's root, such as https://api.example.com/prod/api/v1, which workflow runs call",
-    ),
-    (
-        "MILLRACE_INGEST_MAX_BODY_KB",
-        "optional: largest body that an ingest channel takes, in KiB; default 256",
-    ),
-    (
-        "MILLRACE_INGEST_CHANNEL_RATE",
-        "optional: most events that an ingest channel takes in a second, over ten seconds; 0 or nothing for no limit",
-    ),
-    (
-        "MILLRACE_INGEST_CONCURRENCY",
-        "optional: most instances of the ingest function, which share the rate of a channel; default 1",
-    ),
-    (
-        "MILLRACE_LOCAL_TARGETS",
-        "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses \
+use std::fmt;
+
+/// Name of an environment variable, and what it is to be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub name: &'static str,
+    pub(super) purpose: &'static str,
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+const fn variable(name: &'static str, purpose: &'static str) -> Variable {
+    Variable { name, purpose }
+}
+
+pub const RECORDS_TABLE: Variable =
+    variable("MILLRACE_RECORDS_TABLE", "name of the DynamoDB table of records");
+pub const AUDIT_TABLE: Variable = variable(
+    "MILLRACE_AUDIT_TABLE",
+    "name of the DynamoDB table of audit records",
+);
+pub const DATA_BUCKET: Variable = variable(
+    "MILLRACE_DATA_BUCKET",
+    "name of the S3 bucket of store data and artifacts",
+);
+pub const OBJECTS: Variable = variable(
+    "MILLRACE_OBJECTS",
+    "for the local runner, optional: `files`, in the data directory, which is the default, or `s3`, in MILLRACE_DATA_BUCKET",
+);
+pub const AUDIT_RETRY_QUEUE: Variable = variable(
+    "MILLRACE_AUDIT_RETRY_QUEUE",
+    "URL of the SQS queue of audit records whose first write failed",
+);
+pub const RUNS_TABLE: Variable = variable(
+    "MILLRACE_RUNS_TABLE",
+    "name of the DynamoDB table of workflow runs",
+);
+pub const TASK_QUEUE: Variable = variable(
+    "MILLRACE_TASK_QUEUE",
+    "URL of the SQS queue of hints at workflow runs that can go on",
+);
+pub const PAGE_TOKEN_KEY: Variable = variable(
+    "MILLRACE_PAGE_TOKEN_KEY",
+    "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
+);
+pub const PAGE_TOKEN_SECRET: Variable = variable(
+    "MILLRACE_PAGE_TOKEN_SECRET",
+    "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
+);
+pub const EVENT_BUS: Variable = variable("MILLRACE_EVENT_BUS", "name of the EventBridge bus");
+pub const EVENTS_TABLE: Variable = variable(
+    "MILLRACE_EVENTS_TABLE",
+    "name of the DynamoDB table of events and deliveries",
+);
+pub const EVENT_QUEUE: Variable = variable(
+    "MILLRACE_EVENT_QUEUE",
+    "URL of the SQS queue of events that wait to be matched",
+);
+pub const ARCHIVE_QUEUE: Variable = variable(
+    "MILLRACE_ARCHIVE_QUEUE",
+    "URL of the SQS queue of logs with records that are not archived",
+);
+pub const DIGEST_KEY: Variable = variable(
+    "MILLRACE_DIGEST_KEY",
+    "id, ARN or alias of the KMS key that signs the digests of the event log",
+);
+pub const RETAIN_RUNS_DAYS: Variable = variable(
+    "MILLRACE_RETAIN_RUNS_DAYS",
+    "optional: days for which workflow runs are kept after their end; default 90",
+);
+pub const RETAIN_DELIVERIES_DAYS: Variable = variable(
+    "MILLRACE_RETAIN_DELIVERIES_DAYS",
+    "optional: days for which deliveries are kept after their end; default 90",
+);
+pub const RETAIN_EVENTS_DAYS: Variable = variable(
+    "MILLRACE_RETAIN_EVENTS_DAYS",
+    "optional: days for which events are kept as records after they were archived; default 90",
+);
+pub const RETAIN_AUDIT_DAYS: Variable = variable(
+    "MILLRACE_RETAIN_AUDIT_DAYS",
+    "optional: days for which audit records are kept as records after they were archived; default 90",
+);
+pub const EVENT_DEAD_LETTER_QUEUE: Variable = variable(
+    "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
+    "URL of the SQS queue of events that cannot be read",
+);
+pub const SEALING_KEY: Variable = variable(
+    "MILLRACE_SEALING_KEY",
+    "id, ARN or alias of the KMS key that encrypts signing secrets",
+);
+pub const SERVICE_KEY: Variable = variable(
+    "MILLRACE_SERVICE_KEY",
+    "id, ARN or alias of the KMS key that signs the service tokens of workflow runs",
+);
+pub const API_URL: Variable = variable(
+    "MILLRACE_API_URL",
+    "URL of the API's root, such as https://api.example.com/prod/api/v1, which workflow runs call",
+);
+pub const INGEST_MAX_BODY_KB: Variable = variable(
+    "MILLRACE_INGEST_MAX_BODY_KB",
+    "optional: largest body that an ingest channel takes, in KiB; default 256",
+);
+pub const INGEST_CHANNEL_RATE: Variable = variable(
+    "MILLRACE_INGEST_CHANNEL_RATE",
+    "optional: most events that an ingest channel takes in a second, over ten seconds; 0 or nothing for no limit",
+);
+pub const INGEST_CONCURRENCY: Variable = variable(
+    "MILLRACE_INGEST_CONCURRENCY",
+    "optional: most instances of the ingest function, which share the rate of a channel; default 1",
+);
+pub const LOCAL_TARGETS: Variable = variable(
+    "MILLRACE_LOCAL_TARGETS",
+    "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses \
          it unless its AWS_ENDPOINT_URL is an emulator on this machine",
-    ),
-    (
-        "MILLRACE_HOSTS",
-        "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
-    ),
-    (
-        "MILLRACE_IMPORT_QUEUE",
-        "URL of the SQS queue of imports that run in the background",
-    ),
-    (
-        "MILLRACE_IMPORT_BUCKETS",
-        "optional: what imports may read of S3 and, with credentials, of Google Cloud Storage, comma-joined, such as \
+);
+pub const HOSTS: Variable = variable(
+    "MILLRACE_HOSTS",
+    "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
+);
+pub const IMPORT_QUEUE: Variable = variable(
+    "MILLRACE_IMPORT_QUEUE",
+    "URL of the SQS queue of imports that run in the background",
+);
+pub const IMPORT_BUCKETS: Variable = variable(
+    "MILLRACE_IMPORT_BUCKETS",
+    "optional: what imports may read of S3 and, with credentials, of Google Cloud Storage, comma-joined, such as \
          s3://uploads/{account}/{project}/,gs://exports/{account}/",
-    ),
-    (
-        "MILLRACE_GCS_CREDENTIALS",
-        "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
-    ),
-    (
-        "MILLRACE_GCS_CREDENTIALS_SECRET",
-        "optional: name or ARN of the Secrets Manager secret with that key",
-    ),
-    (
-        "MILLRACE_JWKS",
-        "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
-    ),
-    (
-        "MILLRACE_TOKEN_ISSUER",
-        "the `iss` that an access token must carry",
-    ),
-    (
-        "MILLRACE_TOKEN_AUDIENCE",
-        "the `aud` that an access token must carry",
-    ),
-    (
-        "MILLRACE_TOKEN_SHARED_SECRET",
-        "optional: accepts HS256 tokens signed with this secret as well",
-    ),
-    (
-        "MILLRACE_CORS_ORIGINS",
-        "optional: origins that a browser may call from, comma-joined, or `*`",
-    ),
-    (
-        "MILLRACE_MODEL_PROVIDER",
-        "optional: where the language model is: none, bedrock (Amazon Bedrock) or openai (a server with an OpenAI-compatible \
+);
+pub const GCS_CREDENTIALS: Variable = variable(
+    "MILLRACE_GCS_CREDENTIALS",
+    "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
+);
+pub const GCS_CREDENTIALS_SECRET: Variable = variable(
+    "MILLRACE_GCS_CREDENTIALS_SECRET",
+    "optional: name or ARN of the Secrets Manager secret with that key",
+);
+pub const JWKS: Variable = variable(
+    "MILLRACE_JWKS",
+    "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
+);
+pub const TOKEN_ISSUER: Variable = variable(
+    "MILLRACE_TOKEN_ISSUER",
+    "the `iss` that an access token must carry",
+);
+pub const TOKEN_AUDIENCE: Variable = variable(
+    "MILLRACE_TOKEN_AUDIENCE",
+    "the `aud` that an access token must carry",
+);
+pub const TOKEN_SHARED_SECRET: Variable = variable(
+    "MILLRACE_TOKEN_SHARED_SECRET",
+    "optional: accepts HS256 tokens signed with this secret as well",
+);
+pub const CORS_ORIGINS: Variable = variable(
+    "MILLRACE_CORS_ORIGINS",
+    "optional: origins that a browser may call from, comma-joined, or `*`",
+);
+pub const MODEL_PROVIDER: Variable = variable(
+    "MILLRACE_MODEL_PROVIDER",
+    "optional: where the language model is: none, bedrock (Amazon Bedrock) or openai (a server with an OpenAI-compatible \
          chat endpoint); default none",
-    ),
-    (
-        "MILLRACE_MODEL",
-        "name of the language model, such as the id of a Bedrock inference profile, or as the server of \
+);
+pub const MODEL: Variable = variable(
+    "MILLRACE_MODEL",
+    "name of the language model, such as the id of a Bedrock inference profile, or as the server of \
          MILLRACE_MODEL_BASE_URL names it",
-    ),
-    (
-        "MILLRACE_MODEL_BASE_URL",
-        "URL below which the endpoint chat/completions of the language model is, such as https://api.openai.com/v1 or \
+);
+pub const MODEL_BASE_URL: Variable = variable(
+    "MILLRACE_MODEL_BASE_URL",
+    "URL below which the endpoint chat/completions of the language model is, such as https://api.openai.com/v1 or \
          http://127.0.0.1:11434/v1",
-    ),
-    (
-        "MILLRACE_MODEL_API_KEY",
-        "optional: key for the server of MILLRACE_MODEL_BASE_URL; or MILLRACE_MODEL_API_KEY_SECRET",
-    ),
-    (
-        "MILLRACE_MODEL_API_KEY_SECRET",
-        "optional: name or ARN of the Secrets Manager secret with that key",
-    ),
-    (
-        "MILLRACE_LOG",
-        "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
-    ),
-    (
-        "MILLRACE_METRICS_NAMESPACE",
-        "optional: CloudWatch namespace of the metrics that a function writes; none are written without it",
-    ),
-    (
-        "MILLRACE_KEEP_VERSIONS_DAYS",
-        "optional: the age at which versions of data stores go that are neither snapshots nor current; all stay without it",
-    ),
-    (
-        "MILLRACE_CRASH_AT",
-        "for tests: the number of the step at which the local runner or the operator command is to die",
-    ),
-    (
-        "MILLRACE_STEP_LOG",
-        "for tests: file that the local runner's sample activity 'step' adds a line to with each call",
-    ),
-    (
-        "MILLRACE_FAULTY_SAMPLES",
-        "for tests: `true` adds workflow types to the local runner whose code is wrong in different ways",
-    ),
-    (
-        "MILLRACE_QUERY_MEMORY_MB",
-        "optional: memory of one data store query in MiB; default 512",
-    ),
-    (
-        "MILLRACE_CACHE_DIR",
-        "optional: folder for cached data files; default the temporary folder",
-    ),
-    (
-        "MILLRACE_CACHE_MB",
-        "optional: most that the cache of data files holds, in MiB; default 1024",
-    ),
-    (
-        "MILLRACE_TMP_MB",
-        "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
-    ),
-    (
-        "MILLRACE_IMPORT_WAIT_SECONDS",
-        "optional: how long a request waits for its import, in seconds, before that goes on in the background; default 20",
-    ),
-    (
-        "MILLRACE_COMPACT_AT_SEGMENTS",
-        "optional: the small data files of a table from which on they are merged in the background; default 32",
-    ),
-    (
-        "MILLRACE_CONSOLE_DIR",
-        "optional: folder of the built console; default `console` beside the program; the local runner has no console without it",
-    ),
-    ("MILLRACE_CONSOLE_INGEST_URL", "ingest base URL, for the console"),
-    (
-        "MILLRACE_CONSOLE_CLIENT_ID",
-        "optional: client id of the console at an OpenID provider; without it callers paste a token",
-    ),
-    (
-        "MILLRACE_CONSOLE_ISSUER",
-        "optional: URL of the OpenID provider that the console signs in at; default MILLRACE_TOKEN_ISSUER",
-    ),
-    (
-        "MILLRACE_CONSOLE_SCOPE",
-        "optional: scopes that the console asks for, separated by spaces; default openid",
-    ),
-    (
-        "MILLRACE_CONSOLE_CONNECT",
-        "optional: further origins that the console may send requests to, comma-separated",
-    ),
-    (
-        "MILLRACE_RECORDS",
-        "for the local runner, optional: `sqlite`, in the data directory, or `dynamodb`; default `sqlite`",
-    ),
-    (
-        "MILLRACE_OBJECTS",
-        "for the local runner, optional: `files`, in the data directory, or `s3`; default `files`",
-    ),
-    (
-        "MILLRACE_COPIED_TABLE_MB",
-        "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
-    ),
+);
+pub const MODEL_API_KEY: Variable = variable(
+    "MILLRACE_MODEL_API_KEY",
+    "optional: key for the server of MILLRACE_MODEL_BASE_URL; or MILLRACE_MODEL_API_KEY_SECRET",
+);
+pub const MODEL_API_KEY_SECRET: Variable = variable(
+    "MILLRACE_MODEL_API_KEY_SECRET",
+    "optional: name or ARN of the Secrets Manager secret with that key",
+);
+pub const LOG: Variable = variable(
+    "MILLRACE_LOG",
+    "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
+);
+pub const METRICS_NAMESPACE: Variable = variable(
+    "MILLRACE_METRICS_NAMESPACE",
+    "optional: CloudWatch namespace of the metrics that a function writes; none are written without it",
+);
+pub const KEEP_VERSIONS_DAYS: Variable = variable(
+    "MILLRACE_KEEP_VERSIONS_DAYS",
+    "optional: the age at which versions of data stores go that are neither snapshots nor current; all stay without it",
+);
+pub const CRASH_AT: Variable = variable(
+    "MILLRACE_CRASH_AT",
+    "for tests: the number of the step at which the local runner or the operator command is to die",
+);
+pub const STEP_LOG: Variable = variable(
+    "MILLRACE_STEP_LOG",
+    "for tests: file that the local runner's sample activity 'step' adds a line to with each call",
+);
+pub const FAULTY_SAMPLES: Variable = variable(
+    "MILLRACE_FAULTY_SAMPLES",
+    "for tests: `true` adds workflow types to the local runner whose code is wrong in different ways",
+);
+pub const QUERY_MEMORY_MB: Variable = variable(
+    "MILLRACE_QUERY_MEMORY_MB",
+    "optional: memory of one data store query in MiB; default 512",
+);
+pub const CACHE_DIR: Variable = variable(
+    "MILLRACE_CACHE_DIR",
+    "optional: folder for cached data files; default the temporary folder",
+);
+pub const CACHE_MB: Variable = variable(
+    "MILLRACE_CACHE_MB",
+    "optional: most that the cache of data files holds, in MiB; default 1024",
+);
+pub const TMP_MB: Variable = variable(
+    "MILLRACE_TMP_MB",
+    "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
+);
+pub const IMPORT_WAIT_SECONDS: Variable = variable(
+    "MILLRACE_IMPORT_WAIT_SECONDS",
+    "optional: how long a request waits for its import, in seconds, before that goes on in the background; default 20",
+);
+pub const COMPACT_AT_SEGMENTS: Variable = variable(
+    "MILLRACE_COMPACT_AT_SEGMENTS",
+    "optional: the small data files of a table from which on they are merged in the background; default 32",
+);
+pub const CONSOLE_DIR: Variable = variable(
+    "MILLRACE_CONSOLE_DIR",
+    "optional: folder of the built console; default `console` beside the program; the local runner has no console without it",
+);
+pub const CONSOLE_INGEST_URL: Variable =
+    variable("MILLRACE_CONSOLE_INGEST_URL", "ingest base URL, for the console");
+pub const CONSOLE_CLIENT_ID: Variable = variable(
+    "MILLRACE_CONSOLE_CLIENT_ID",
+    "optional: client id of the console at an OpenID provider; without it callers paste a token",
+);
+pub const CONSOLE_ISSUER: Variable = variable(
+    "MILLRACE_CONSOLE_ISSUER",
+    "optional: URL of the OpenID provider that the console signs in at; default MILLRACE_TOKEN_ISSUER",
+);
+pub const CONSOLE_SCOPE: Variable = variable(
+    "MILLRACE_CONSOLE_SCOPE",
+    "optional: scopes that the console asks for, separated by spaces; default openid",
+);
+pub const CONSOLE_CONNECT: Variable = variable(
+    "MILLRACE_CONSOLE_CONNECT",
+    "optional: further origins that the console may send requests to, comma-separated",
+);
+pub const RECORDS: Variable = variable(
+    "MILLRACE_RECORDS",
+    "for the local runner, optional: `sqlite`, in the data directory, or `dynamodb`; default `sqlite`",
+);
+pub const COPIED_TABLE_MB: Variable = variable(
+    "MILLRACE_COPIED_TABLE_MB",
+    "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
+);
+
+/// Every variable.
+pub const ALL: &[Variable] = &[
+    RECORDS_TABLE,
+    AUDIT_TABLE,
+    DATA_BUCKET,
+    OBJECTS,
+    AUDIT_RETRY_QUEUE,
+    RUNS_TABLE,
+    TASK_QUEUE,
+    PAGE_TOKEN_KEY,
+    PAGE_TOKEN_SECRET,
+    EVENT_BUS,
+    EVENTS_TABLE,
+    EVENT_QUEUE,
+    ARCHIVE_QUEUE,
+    DIGEST_KEY,
+    RETAIN_RUNS_DAYS,
+    RETAIN_DELIVERIES_DAYS,
+    RETAIN_EVENTS_DAYS,
+    RETAIN_AUDIT_DAYS,
+    EVENT_DEAD_LETTER_QUEUE,
+    SEALING_KEY,
+    SERVICE_KEY,
+    API_URL,
+    INGEST_MAX_BODY_KB,
+    INGEST_CHANNEL_RATE,
+    INGEST_CONCURRENCY,
+    LOCAL_TARGETS,
+    HOSTS,
+    IMPORT_QUEUE,
+    IMPORT_BUCKETS,
+    GCS_CREDENTIALS,
+    GCS_CREDENTIALS_SECRET,
+    JWKS,
+    TOKEN_ISSUER,
+    TOKEN_AUDIENCE,
+    TOKEN_SHARED_SECRET,
+    CORS_ORIGINS,
+    MODEL_PROVIDER,
+    MODEL,
+    MODEL_BASE_URL,
+    MODEL_API_KEY,
+    MODEL_API_KEY_SECRET,
+    LOG,
+    METRICS_NAMESPACE,
+    KEEP_VERSIONS_DAYS,
+    CRASH_AT,
+    STEP_LOG,
+    FAULTY_SAMPLES,
+    QUERY_MEMORY_MB,
+    CACHE_DIR,
+    CACHE_MB,
+    TMP_MB,
+    IMPORT_WAIT_SECONDS,
+    COMPACT_AT_SEGMENTS,
+    CONSOLE_DIR,
+    CONSOLE_INGEST_URL,
+    CONSOLE_CLIENT_ID,
+    CONSOLE_ISSUER,
+    CONSOLE_SCOPE,
+    CONSOLE_CONNECT,
+    RECORDS,
+    COPIED_TABLE_MB,
 ];

@@ -24,6 +24,8 @@ use crate::Platform;
 use crate::archive_hints::ArchiveHints;
 use crate::auth::{Principal, PrincipalKind};
 use crate::clock::{Clock, UtcTime};
+use crate::config::{ConfigError, variables};
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::ids;
 use crate::metrics;
@@ -196,6 +198,12 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let trail = AuditTrail::new(deployment.table(variables::AUDIT_TABLE)?);
+        let retry = deployment.queue(variables::AUDIT_RETRY_QUEUE)?;
+        Ok(Self::new(trail, retry).hinting(ArchiveHints::from_deployment(deployment)?))
+    }
+
     /// Writes to the table, and to the queue where the table fails.
     pub fn new(trail: AuditTrail, retry: Arc<dyn Queue>) -> Self {
         Self {

@@ -2,10 +2,11 @@
 #![cfg(test)]
 
 use super::*;
+use crate::config::variables;
 
 #[test]
 fn a_function_asks_this_machine_in_an_emulator_of_this_machine_alone() {
-    let variables = [("MILLRACE_LOCAL_TARGETS".into(), "true".into())];
+    let variables = [(variables::LOCAL_TARGETS.name.into(), "true".into())];
     let environment = Environment::from_variables(variables).unwrap();
     let policy = |endpoint: Option<&str>| {
         let machine = AwsEnvironment {

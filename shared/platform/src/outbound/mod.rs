@@ -30,7 +30,8 @@ use resolver::{Lookup, System};
 use rules::{NotAllowed, Policy, Rules};
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{AwsEnvironment, ConfigError, Environment};
+use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
+use crate::deployment::Deployment;
 
 pub use headers::is_refused_header;
 pub use hyper::Method;
@@ -139,12 +140,18 @@ impl Outbound {
         )
     }
 
+    /// As [`from_environment`](Self::from_environment), except the servers of the deployment itself.
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let outbound = Self::from_environment(deployment.environment(), &AwsEnvironment::read())?;
+        Ok(outbound.excluding(deployment.own_servers()))
+    }
+
     /// Allows only public services, or also this machine where `MILLRACE_LOCAL_TARGETS` is `true`.
     pub fn from_environment(
         environment: &Environment,
         machine: &AwsEnvironment,
     ) -> Result<Self, ConfigError> {
-        let outbound = match environment.optional("MILLRACE_LOCAL_TARGETS") {
+        let outbound = match environment.optional(variables::LOCAL_TARGETS) {
             None | Some("false") => Self::public(),
             Some("true") => Self::local(machine)?,
             Some(other) => {

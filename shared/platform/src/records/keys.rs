@@ -421,13 +421,6 @@ pub fn late_log_file_sort(day: &str, file: &str) -> String {
 /// Replaces the project in keys of data that belongs only to an account.
 pub const NO_PROJECT: &str = "*";
 
-/// Parses the account and the project in an audit record's partition key.
-pub fn audit_of(pk: &str) -> Option<(&str, Option<&str>)> {
-    let mut parts = pk.splitn(3, '#');
-    let (account, project, kind) = (parts.next()?, parts.next()?, parts.next()?);
-    (kind == "audit").then_some((account, (project != NO_PROJECT).then_some(project)))
-}
-
 pub fn audit_time(time: UtcTime, id: &str) -> String {
     format!("{time}#{id}")
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::config::{ConfigError, Environment};
+use crate::config::{ConfigError, Environment, WITHOUT_AWS, variables};
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::outbound::{Outbound, OutboundError, Request};
@@ -108,27 +108,34 @@ pub struct Sources {
 struct Inner {
     outbound: Outbound,
     places: Places,
-    s3: Arc<dyn RemoteObjects>,
+    /// None in a program that is built without AWS; it starts only without places of S3.
+    s3: Option<Arc<dyn RemoteObjects>>,
     gcs: Option<Gcs>,
 }
 
 impl Sources {
-    pub fn from_deployment(deployment: &Deployment, outbound: Outbound) -> Result<Self, ConfigError> {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
         let (secrets, s3) = (deployment.secrets(), deployment.remote_objects());
-        Self::from_environment(deployment.environment(), &secrets, s3, outbound)
+        let outbound = Outbound::from_deployment(deployment)?;
+        Self::from_environment(deployment.environment(), secrets.as_ref(), s3, outbound)
     }
 
     /// Reads the places of `MILLRACE_IMPORT_BUCKETS`, none if it is missing, and the Google credentials of
     /// `MILLRACE_GCS_CREDENTIALS` or of the secret named in `MILLRACE_GCS_CREDENTIALS_SECRET`.
     pub fn from_environment(
         environment: &Environment,
-        secrets: &Arc<dyn SecretStore>,
-        s3: Arc<dyn RemoteObjects>,
+        secrets: Option<&Arc<dyn SecretStore>>,
+        s3: Option<Arc<dyn RemoteObjects>>,
         outbound: Outbound,
     ) -> Result<Self, ConfigError> {
-        let places = environment.optional("MILLRACE_IMPORT_BUCKETS");
-        let places = Places::read(places.unwrap_or_default())?;
-        let (value, name) = ("MILLRACE_GCS_CREDENTIALS", "MILLRACE_GCS_CREDENTIALS_SECRET");
+        let given = environment
+            .optional(variables::IMPORT_BUCKETS)
+            .unwrap_or_default();
+        let places = Places::read(given)?;
+        if places.any_of(Service::S3) && s3.is_none() {
+            return Err(ConfigError::without_aws(variables::IMPORT_BUCKETS, given));
+        }
+        let (value, name) = (variables::GCS_CREDENTIALS, variables::GCS_CREDENTIALS_SECRET);
         let key = SecretSource::from_environment(environment, secrets, value, name)?;
         if places.any_of(Service::Gcs) && key.is_none() {
             return Err(ConfigError::new(
@@ -179,7 +186,9 @@ impl Sources {
                 }
                 RemoteFile::S3(uri) => {
                     let place = inner.places.find(tenant, Service::S3, uri)?;
-                    inner.s3.get_to_file(place, download).await
+                    let s3 = inner.s3.as_ref();
+                    let s3 = s3.ok_or_else(|| SourceError::Failed(WITHOUT_AWS.to_owned()))?;
+                    s3.get_to_file(place, download).await
                 }
                 RemoteFile::Gcs(uri) => {
                     let place = inner.places.find(tenant, Service::Gcs, uri)?;

@@ -13,13 +13,15 @@ use events::records::events::Events;
 use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{self, Method, Outbound, OutboundError};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
 use platform::retry::{Races, RetryPolicy};
-use platform::sealing::Sealer;
+use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Result, Tenant, ids, metrics};
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -61,6 +63,21 @@ pub struct Webhooks {
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
+}
+
+impl Webhooks {
+    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let sealer = deployment.sealer(variables::SEALING_KEY)?;
+        Ok(Self {
+            subscriptions: Subscriptions::new(deployment.table(variables::RECORDS_TABLE)?),
+            events: Events::new(deployment.table(variables::EVENTS_TABLE)?),
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            sealer: Arc::new(OpenedOnce::new(sealer)),
+            outbound: Outbound::from_deployment(deployment)?,
+            audit: AuditLog::from_deployment(deployment)?,
+            clock: deployment.clock(),
+        })
+    }
 }
 
 pub async fn attempt(

@@ -1,5 +1,6 @@
 //! Tests the ways in which a conversation ends.
 
+use platform::config::variables;
 use std::time::Duration;
 
 use models::{Answer, ModelErrorKind, StopReason};
@@ -135,9 +136,9 @@ fn without_a_model_the_run_fails_and_says_what_to_set() {
     let failure = outcome.failure.unwrap();
     assert_eq!(failure.kind, "ModelNotConfigured");
     for variable in [
-        "MILLRACE_MODEL_PROVIDER",
-        "MILLRACE_MODEL",
-        "MILLRACE_MODEL_BASE_URL",
+        variables::MODEL_PROVIDER.name,
+        variables::MODEL.name,
+        variables::MODEL_BASE_URL.name,
     ] {
         assert!(failure.message.contains(variable), "{}", failure.message);
     }

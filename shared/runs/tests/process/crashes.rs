@@ -82,7 +82,7 @@ impl Sleep for Quick {
 
 fn engine(memory: &Memory, clock: &Clock, registry: &Registry, worker: usize) -> Engine {
     Engine::new(Services {
-        store: Arc::new(memory.clone()),
+        store: Arc::new(memory.store()),
         registry: Arc::new(registry.clone()),
         queue: Arc::new(memory.clone()),
         bus: Arc::new(memory.clone()),
@@ -103,7 +103,7 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
     let done = Done::default();
     let registry = outside(&done);
     let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
-    let memory = Memory::default();
+    let memory = Memory::new(&tenant);
     let started = {
         let engine = engine(&memory, &clock, &registry, 0);
         let start = StartRun {
@@ -121,7 +121,7 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
     };
     let mut chance = StdRng::seed_from_u64(seed);
     let mut deaths = 0;
-    while !memory.is_closed(&started.run_id) {
+    while !memory.is_closed(&started.run_id).await {
         assert!(deaths < 1_000, "seed {seed}");
         let engine = engine(&memory, &clock, &registry, deaths + 1);
         memory.live(chance.random_range(1..=100), percent, chance.random());
@@ -133,15 +133,15 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
         deaths += usize::from(died);
     }
     memory.live(0, 0, 0);
-    for run_id in memory.run_ids() {
-        check_history(&registry, &memory.history(&run_id)).unwrap();
+    for run_id in memory.run_ids().await {
+        check_history(&registry, &memory.history(&run_id).await).unwrap();
     }
+    let history = memory.history(&started.run_id).await;
     let done = done.lock().unwrap();
     // One call that succeeds, one that the definition makes three times, and one event, in spite of all
     // repetitions.
     assert_eq!(done.len(), 3, "seed {seed}: {done:?}");
     assert!(done.values().all(|count| *count >= 1));
-    let history = memory.history(&started.run_id);
     match &history.last().unwrap().kind {
         EventKind::WorkflowExecutionCompleted { result } => (result.to_value(), deaths),
         other => panic!("seed {seed}: {other:?}"),
@@ -150,7 +150,7 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
 
 async fn on_to_the_end(engine: &Engine, memory: &Memory, clock: &Clock, tenant: &Tenant, run_id: &str) {
     engine.take_over().await.unwrap();
-    while !memory.is_closed(run_id) {
+    while !memory.is_closed(run_id).await {
         for due in engine.due(clock.now()).await.unwrap() {
             engine.drive(tenant, &due.run_id).await.unwrap();
         }
@@ -187,7 +187,7 @@ async fn ten_tasks_and_a_call_are_three_commits() {
     let tenant = Tenant::new("acme", "demo").unwrap();
     let registry = outside_of(&Done::default(), tasks(&text));
     let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
-    let memory = Memory::default();
+    let memory = Memory::new(&tenant);
     let engine = engine(&memory, &clock, &registry, 0);
     let start = StartRun {
         program: Some(program_of(&tasks(&text)).to_string()),
@@ -195,6 +195,7 @@ async fn ten_tasks_and_a_call_are_three_commits() {
     };
     let started = engine.start(&tenant, &start).await.unwrap();
     engine.drive(&tenant, &started.run_id).await.unwrap();
-    assert!(memory.is_closed(&started.run_id));
-    assert_eq!(memory.commits(&started.run_id), 3);
+    let state = memory.state(&started.run_id).await;
+    assert!(state.is_closed());
+    assert_eq!(state.version, 3);
 }

@@ -22,10 +22,8 @@ use crate::records::{Condition, Query, Table, Written, keys};
 
 pub use head::{DigestRef, FileRef, LogFile, LogHead, is_near};
 pub use log_id::{LogId, LogKind};
-pub use tail::{RecordKey, TailRecord};
+pub use tail::{ARCHIVED, RecordKey, TailRecord};
 
-/// Attribute of an archived record.
-pub const ARCHIVED: &str = "archived";
 /// Time from the first record of a log to its first pass, in milliseconds.
 const FIRST_PASS_MS: u64 = 60_000;
 /// Maximum number of logs that a process remembers to have a head.

@@ -5,7 +5,6 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::ARCHIVED;
 use super::{LogId, LogKind, Logs};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
@@ -13,6 +12,8 @@ use crate::records::schema::{EXPIRES_AT, GSI1};
 use crate::records::{Changes, Condition, Key, Query, Written, keys};
 use crate::tenant::Tenant;
 
+/// Set when a record is archived.
+pub const ARCHIVED: &str = "archived";
 /// Concurrent reads, each of up to 100 records.
 const READS_AT_ONCE: usize = 8;
 /// Maximum number of keys of a read (BatchGetItem).
