@@ -6,7 +6,7 @@ use aide::transform::TransformOperation;
 use platform::auth::permission::ReadPrompts;
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::ContentType;
-use platform::{Error, Result, low_priority};
+use platform::{Result, low_priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -57,6 +57,6 @@ async fn handler(call: Call<ReadPrompts>, Json(body): Json<RenderPrompt>) -> Res
     let rendered = low_priority::run(tenant.account(), async move {
         prompts::render_unstored(body.content_type, &body.content, &Value::Object(body.data))
     });
-    let text = rendered.await?.map_err(Error::invalid)?;
+    let text = rendered.await??;
     Ok(Reply::ok(RenderedPrompt { text }))
 }

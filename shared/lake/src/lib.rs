@@ -46,8 +46,6 @@ pub use import::rounding::Rounding;
 pub use jobs::describe::ResultColumn;
 pub use jobs::run::run_if_child;
 pub use query::answer::{Answer, Format};
-pub use schema::difference::schema_difference;
 pub use schema::{alteration, defaults, manifest, plan, types};
 pub use statement::parameters;
-pub use statement::position::Position;
 pub use store::file_cache::{CachedObject, FileCache, Pin};

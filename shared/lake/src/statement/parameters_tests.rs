@@ -7,6 +7,10 @@ fn rewritten(sql: &str, params: Value) -> Rewritten {
     rewrite(sql, params.as_object().unwrap()).unwrap()
 }
 
+fn place(line: usize, column: usize) -> error::Place {
+    error::Place { line, column }
+}
+
 #[test]
 fn a_name_is_one_parameter_however_often_it_is_used() {
     let result = rewritten(
@@ -147,14 +151,13 @@ fn missing_values_objects_and_foreign_placeholders_are_refused() {
 fn positions_are_those_of_the_callers_text() {
     let sql = "select {{a}},\n {{a}} é nope";
     let result = rewritten(sql, json!({ "a": [1, 2, 3] }));
-    let (line, column) = result.position(sql, result.sql.find("nope").unwrap());
-    assert_eq!((line, column), (2, 10));
-    assert_eq!(result.position(sql, result.sql.find("$2").unwrap()), (1, 8));
-    assert_eq!(result.position(sql, 10_000), (2, 14));
+    assert_eq!(result.place(sql, result.sql.find("nope").unwrap()), place(2, 10));
+    assert_eq!(result.place(sql, result.sql.find("$2").unwrap()), place(1, 8));
+    assert_eq!(result.place(sql, 10_000), place(2, 14));
     let sql = "select 'ééé',\n 'é', nope";
     assert_eq!(
-        rewritten(sql, json!({})).position(sql, sql.find("nope").unwrap()),
-        (2, 7)
+        rewritten(sql, json!({})).place(sql, sql.find("nope").unwrap()),
+        place(2, 7)
     );
 }
 
@@ -216,7 +219,7 @@ fn places_are_those_of_the_caller_also_after_an_edit() {
     ]);
     assert_eq!(edited.sql, "pivot t on\n$1 IN p0, x in  p1 \nusing $1 + y");
     assert_eq!(edited.values, rewritten.values);
-    for (part, place) in [
+    for (part, (line, column)) in [
         ("pivot", (1, 1)),
         ("$1 IN", (2, 1)),
         (", x", (2, 6)),
@@ -224,8 +227,12 @@ fn places_are_those_of_the_caller_also_after_an_edit() {
         ("using", (3, 1)),
         (" + y", (3, 12)),
     ] {
-        assert_eq!(edited.position(original, find(&edited, part)), place, "{part}");
+        assert_eq!(
+            edited.place(original, find(&edited, part)),
+            place(line, column),
+            "{part}"
+        );
     }
     let part = rewritten.part(open + 1..close - 1);
-    assert_eq!(part.position(original, find(&part, "select")), (2, 14));
+    assert_eq!(part.place(original, find(&part, "select")), place(2, 14));
 }

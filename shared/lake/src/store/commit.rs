@@ -7,6 +7,7 @@ use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, Stor
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 
+use super::changes::changes;
 use super::steps::Step;
 use super::{DataStores, keys};
 use crate::schema::manifest::Manifest;
@@ -111,6 +112,8 @@ impl DataStores {
         })?;
         let manifest = self.write_manifest(tenant, change.manifest).await?;
         self.reached(Step::ManifestWritten);
+        let import = change.import.as_ref().map(|import| &import.record);
+        let changes = changes(&base.manifest, &manifest, import);
         let record = StoreRecord {
             schema_version: manifest.schema_version,
             version_id: manifest.version_id.clone(),
@@ -128,6 +131,7 @@ impl DataStores {
         let version = StoreVersion {
             is_snapshot: snapshot_name.is_some(),
             snapshot_name,
+            changes,
             ..version_record(&manifest, change.message, author, now)
         };
         let import = change.import.map(|import| CompletedImport {
@@ -202,6 +206,7 @@ pub(super) fn version_record(
         created_at: now,
         created_by: author.reference.clone(),
         parent_version_id: manifest.parent_version_id.clone(),
+        changes: Vec::new(),
     }
 }
 

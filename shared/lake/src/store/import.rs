@@ -331,7 +331,7 @@ impl Import {
 fn check(manifest: &Manifest, import: &Import) -> Result<Vec<String>> {
     let mut names = Vec::new();
     if import.tables.is_empty() {
-        return Err(Error::invalid("The field 'tables' must name at least one table."));
+        return Err(Error::invalid_field("tables", "must name at least one table."));
     }
     for wanted in &import.tables {
         let table = table(manifest, &wanted.table)?;

@@ -1,7 +1,7 @@
 /** The form of a subscription as texts, and the body that is sent. */
 
 import type { Schemas } from '../../../api/client';
-import { isObject, parseJson, pretty } from '../parts/json';
+import { isObject, parseJson, pretty } from '../../../parts/json';
 
 export type Body = Schemas['CreateSubscription'];
 export type Subscription = Schemas['Subscription'];

@@ -61,11 +61,3 @@ export function isoTime(local: string): string {
   const ms = Date.parse(local);
   return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
 }
-
-/** Returns the position of a mistake in the query, in characters from 0, where the refusal names one. */
-export function mistakeIn(message: string, query: string): number | undefined {
-  const column = /^The query .*? at column (\d+):/s.exec(message)?.[1];
-  if (column === undefined) return undefined;
-  // The API counts characters, the editor UTF-16 units.
-  return [...query].slice(0, Number(column) - 1).join('').length;
-}

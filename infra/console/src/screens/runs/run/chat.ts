@@ -14,9 +14,6 @@ export type Bubble =
   | { kind: 'user'; text: string }
   | { kind: 'agent'; text: string; calls: ToolCall[] };
 
-/** Begin of the result of `ask_user`. */
-const ANSWER = 'The user answers: ';
-
 /** Reads the answer to the query `Conversation`. What is not as expected is left out. */
 export function bubblesOf(answer: unknown): Bubble[] {
   const messages = field(answer, 'messages');
@@ -43,7 +40,7 @@ export function bubblesOf(answer: unknown): Bubble[] {
         const words = text(result, 'text');
         if (call === undefined) continue;
         call.result = { text: words, isError: field(result, 'is_error') === true };
-        if (call.name === 'ask_user' && words.startsWith(ANSWER)) bubbles.push({ kind: 'user', text: words.slice(ANSWER.length) });
+        if (field(result, 'answer') !== undefined) bubbles.push({ kind: 'user', text: text(result, 'answer') });
       }
     }
   }
