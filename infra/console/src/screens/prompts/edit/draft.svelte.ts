@@ -80,10 +80,10 @@ export class Draft {
     );
     const saved = withTag(data, response);
     // What was typed during the request stays unsaved input.
-    const typed = changedFields(sent, this.input);
+    const newer = changedFields(sent, this.input);
     const later = $state.snapshot(this.input);
     this.reset(saved);
-    for (const field of typed) Object.assign(this.input, { [field]: later[field] });
+    for (const field of newer) Object.assign(this.input, { [field]: later[field] });
   }
 
   #body(): Schemas['UpdatePrompt'] {
@@ -107,8 +107,8 @@ const drafts = new Map<string, Draft>();
 /** Returns the unsaved input of the caller for a template, if any is left from before, or a new draft. */
 export function draftOf(read: Read): Draft {
   const key = keyOf(read.prompt.id);
-  const kept = drafts.get(key);
-  if (kept?.dirty) return kept;
+  const earlier = drafts.get(key);
+  if (earlier?.dirty) return earlier;
   const draft = new Draft(read);
   drafts.set(key, draft);
   return draft;

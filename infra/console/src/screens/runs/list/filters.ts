@@ -35,19 +35,19 @@ export function request(address: URLSearchParams, now: number): Schemas['ListRun
 }
 
 function startOf(span: string | null, now: number): number | undefined {
-  const found = SPANS.find(({ name }) => name === span);
-  if (found === undefined) return undefined;
-  return found.name === 'today' ? new Date(now).setHours(0, 0, 0, 0) : now - found.ms;
+  const choice = SPANS.find(({ name }) => name === span);
+  if (choice === undefined) return undefined;
+  return choice.name === 'today' ? new Date(now).setHours(0, 0, 0, 0) : now - choice.ms;
 }
 
 /** Returns the filters of an address in one order, to tell whether two addresses have the same. */
 export function normal(address: URLSearchParams): string {
-  const kept = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const name of PARAMETERS) {
     const value = address.get(name);
-    if (value) kept.set(name, value);
+    if (value) parameters.set(name, value);
   }
-  return kept.toString();
+  return parameters.toString();
 }
 
 /** Returns a time for an input of the type `datetime-local`, in the reader's zone. */

@@ -24,8 +24,8 @@ export function bubblesOf(answer: unknown): Bubble[] {
     const role = field(message, 'role');
     if (role === 'user') bubbles.push({ kind: 'user', text: text(message, 'text') });
     if (role === 'assistant') {
-      const given = field(message, 'tool_calls');
-      const own = (Array.isArray(given) ? (given as unknown[]) : []).map(
+      const list = field(message, 'tool_calls');
+      const own = (Array.isArray(list) ? (list as unknown[]) : []).map(
         (call): ToolCall => ({ id: text(call, 'id'), name: text(call, 'name'), arguments: field(call, 'arguments') }),
       );
       own.forEach((call) => calls.set(call.id, call));
@@ -87,6 +87,6 @@ function field(value: unknown, name: string): unknown {
 }
 
 function text(value: unknown, name: string): string {
-  const found = field(value, name);
-  return typeof found === 'string' ? found : '';
+  const member = field(value, name);
+  return typeof member === 'string' ? member : '';
 }
