@@ -59,7 +59,9 @@ impl Answer {
         let object = self.body.as_object().expect("an error's body is an object");
         let keys: BTreeSet<_> = object.keys().map(String::as_str).collect();
         let mut documented = BTreeSet::from(["error", "message", "request_id", "status"]);
-        documented.extend(keys.intersection(&BTreeSet::from(["details", "errors"])));
+        documented.extend(keys.intersection(&BTreeSet::from([
+            "column", "details", "errors", "faults", "field", "line",
+        ])));
         assert_eq!(keys, documented, "{what}");
         assert_eq!(self.body["status"], self.status, "{what}");
         assert!(self.body["error"].is_string(), "{what}");

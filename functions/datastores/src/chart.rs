@@ -92,17 +92,18 @@ const MAX_SHOWN_LENGTH: usize = 100;
 /// Refuses with 400 a chart that the query's result columns, `columns`, cannot fill.
 pub fn check(spec: &Value, columns: &[ResultColumn]) -> Result<()> {
     let Value::Object(spec) = spec else {
-        return Err(Error::invalid("The field 'spec' must be an object."));
+        return Err(Error::invalid_field("spec", "must be an object."));
     };
     check_mark(spec)?;
     let encoding = match spec.get("encoding") {
         Some(Value::Object(encoding)) if !encoding.is_empty() => encoding,
         Some(Value::Object(_)) | None => {
-            return Err(Error::invalid(
-                "The field 'spec.encoding' must have a channel, such as \"x\": { \"field\": …, \"type\": … }.",
+            return Err(Error::invalid_field(
+                "spec.encoding",
+                "must have a channel, such as \"x\": { \"field\": …, \"type\": … }.",
             ));
         }
-        Some(_) => return Err(Error::invalid("The field 'spec.encoding' must be an object.")),
+        Some(_) => return Err(Error::invalid_field("spec.encoding", "must be an object.")),
     };
     let fields = Fields::new(columns, spec.get("transform"));
     encoding
@@ -113,8 +114,9 @@ pub fn check(spec: &Value, columns: &[ResultColumn]) -> Result<()> {
 fn check_mark(spec: &Map<String, Value>) -> Result<()> {
     let (path, mark) = match spec.get("mark") {
         None => {
-            return Err(Error::invalid(
-                "The field 'spec.mark' is missing; a dashboard is one chart, such as \"mark\": \"bar\".",
+            return Err(Error::invalid_field(
+                "spec.mark",
+                "is missing; a dashboard is one chart, such as \"mark\": \"bar\".",
             ));
         }
         Some(Value::Object(definition)) => ("spec.mark.type", definition.get("type")),
@@ -122,9 +124,10 @@ fn check_mark(spec: &Map<String, Value>) -> Result<()> {
     };
     match mark {
         Some(Value::String(mark)) => one_of(path, mark, "a mark of Vega-Lite", &MARKS),
-        _ => Err(Error::invalid(format!(
-            "The field '{path}' must be the name of a mark, such as \"bar\"."
-        ))),
+        _ => Err(Error::invalid_field(
+            path,
+            "must be the name of a mark, such as \"bar\".",
+        )),
     }
 }
 
@@ -132,11 +135,14 @@ fn one_of(path: &str, given: &str, what: &str, names: &[&str]) -> Result<()> {
     if names.contains(&given) {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "The field '{path}' is '{}', which is not {what}; those are: {}.",
-        shown(given),
-        names.join(", ")
-    )))
+    Err(Error::invalid_field(
+        path,
+        format!(
+            "is '{}', which is not {what}; those are: {}.",
+            shown(given),
+            names.join(", ")
+        ),
+    ))
 }
 
 /// Fields that an encoding may name.
@@ -168,11 +174,13 @@ impl<'a> Fields<'a> {
         let is_typed = TYPED_CHANNELS.contains(&channel);
         if !is_typed && !UNTYPED_CHANNELS.contains(&channel) {
             let channels: BTreeSet<_> = TYPED_CHANNELS.into_iter().chain(UNTYPED_CHANNELS).collect();
-            return Err(Error::invalid(format!(
-                "The field 'spec.encoding.{}' is not a channel of Vega-Lite; those are: {}.",
-                shown(channel),
-                channels.into_iter().collect::<Vec<_>>().join(", ")
-            )));
+            return Err(Error::invalid_field(
+                &format!("spec.encoding.{}", shown(channel)),
+                format!(
+                    "is not a channel of Vega-Lite; those are: {}.",
+                    channels.into_iter().collect::<Vec<_>>().join(", ")
+                ),
+            ));
         }
         let path = format!("spec.encoding.{channel}");
         match definition {
@@ -208,18 +216,19 @@ impl<'a> Fields<'a> {
         }
         let has_constant = ["value", "datum"].iter().any(|key| definition.contains_key(*key));
         if !has_field && !is_count && !has_constant && given("condition").is_none() {
-            return Err(Error::invalid(format!(
-                "The field '{path}' must have a 'field', a 'value', a 'datum', or \"aggregate\": \"count\"."
-            )));
+            return Err(Error::invalid_field(
+                path,
+                "must have a 'field', a 'value', a 'datum', or \"aggregate\": \"count\".",
+            ));
         }
         let says_its_type = ["aggregate", "bin", "timeUnit", "type"]
             .iter()
             .any(|key| given(key).is_some());
         if has_field && is_typed && !says_its_type {
-            return Err(Error::invalid(format!(
-                "The field '{path}.type' is missing; it is one of: {}.",
-                TYPES.join(", ")
-            )));
+            return Err(Error::invalid_field(
+                &format!("{path}.type"),
+                format!("is missing; it is one of: {}.", TYPES.join(", ")),
+            ));
         }
         Ok(())
     }
@@ -235,9 +244,10 @@ impl<'a> Fields<'a> {
             .iter()
             .try_for_each(|key| match nested.get(*key) {
                 Some(Value::String(field)) => self.check_name(&format!("{path}.{key}"), field),
-                Some(_) => Err(Error::invalid(format!(
-                    "The field '{path}.{key}' must be the name of a column."
-                ))),
+                Some(_) => Err(Error::invalid_field(
+                    &format!("{path}.{key}"),
+                    "must be the name of a column.",
+                )),
                 None => Ok(()),
             })
     }
@@ -249,28 +259,27 @@ impl<'a> Fields<'a> {
                 one_of(&format!("{path}.type"), given, "a type of Vega-Lite", &TYPES)?;
             }
             Some(_) => {
-                return Err(Error::invalid(format!(
-                    "The field '{path}.type' must be one of: {}.",
-                    TYPES.join(", ")
-                )));
+                return Err(Error::invalid_field(
+                    &format!("{path}.type"),
+                    format!("must be one of: {}.", TYPES.join(", ")),
+                ));
             }
             None => {}
         }
         match definition.get("field") {
             Some(Value::String(field)) => self.check_name(&format!("{path}.field"), field).map(|()| true),
-            Some(_) => Err(Error::invalid(format!(
-                "The field '{path}.field' must be the name of a column of the query."
-            ))),
+            Some(_) => Err(Error::invalid_field(
+                &format!("{path}.field"),
+                "must be the name of a column of the query.",
+            )),
             None => Ok(false),
         }
     }
 
     fn check_name(&self, path: &str, field: &str) -> Result<()> {
-        let is = format!("The field '{path}' is '{}'", shown(field));
+        let refused = |rest: String| Error::invalid_field(path, format!("is '{}'{rest}", shown(field)));
         let steps = steps(field).ok_or_else(|| {
-            Error::invalid(format!(
-                "{is}, which is not the name of a field; brackets and quotes must be closed."
-            ))
+            refused(", which is not the name of a field; brackets and quotes must be closed.".to_owned())
         })?;
         let name = steps.first().map_or("", String::as_str);
         if self.derived.contains(name) {
@@ -278,17 +287,18 @@ impl<'a> Fields<'a> {
         }
         match self.by_name.get(name).map(Vec::as_slice) {
             Some([column]) if steps.len() == 1 || column.has_parts() => Ok(()),
-            Some([column]) => Err(Error::invalid(format!(
-                "{is}, a part of the column '{}'; that is a {} and has no parts.{}",
+            Some([column]) => Err(refused(format!(
+                ", a part of the column '{}'; that is a {} and has no parts.{}",
                 shown(name),
                 shown(&column.column_type),
                 self.hint(field)
             ))),
-            Some(_) => Err(Error::invalid(format!(
-                "{is}, and the query has more than one column of that name; give each its own with AS."
-            ))),
-            None => Err(Error::invalid(format!(
-                "{is}, which the query does not produce; its columns are: {}.{}",
+            Some(_) => Err(refused(
+                ", and the query has more than one column of that name; give each its own with AS."
+                    .to_owned(),
+            )),
+            None => Err(refused(format!(
+                ", which the query does not produce; its columns are: {}.{}",
                 self.listed(),
                 self.hint(field)
             ))),
@@ -392,7 +402,7 @@ fn steps(field: &str) -> Option<Vec<String>> {
 }
 
 fn no_object(path: &str) -> Error {
-    Error::invalid(format!("The field '{path}' must be an object."))
+    Error::invalid_field(path, "must be an object.")
 }
 
 fn shown(text: &str) -> String {

@@ -35,9 +35,10 @@ pub fn check_texts(content: &DashboardContent) -> Result<()> {
         .query_limit
         .is_some_and(|limit| !(1..=MAX_ROWS).contains(&limit))
     {
-        return Err(Error::invalid(format!(
-            "The field 'queryLimit' must be from 1 to {MAX_ROWS}."
-        )));
+        return Err(Error::invalid_field(
+            "queryLimit",
+            format!("must be from 1 to {MAX_ROWS}."),
+        ));
     }
     check_bytes("query", content.query.len())?;
     check_bytes("spec", json_bytes(&content.spec)?)?;
@@ -52,9 +53,10 @@ fn json_bytes(value: &impl Serialize) -> Result<usize> {
 
 fn check_bytes(field: &str, bytes: usize) -> Result<()> {
     if bytes > MAX_BYTES {
-        return Err(Error::new(
+        return Err(Error::of_field(
             ErrorKind::PayloadTooLarge,
-            format!("The field '{field}' has {bytes} bytes; {MAX_BYTES} is the most."),
+            field,
+            format!("has {bytes} bytes; {MAX_BYTES} is the most."),
         ));
     }
     Ok(())
@@ -82,5 +84,5 @@ fn about_query(error: Error) -> Error {
     if error.kind() != ErrorKind::InvalidRequest {
         return error;
     }
-    Error::invalid(format!("The field 'query' cannot be used. {}", error.message()))
+    Error::invalid_field("query", format!("cannot be used. {}", error.message())).at(error.place())
 }

@@ -46,9 +46,10 @@ use axum::Extension;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use lake::records::dashboards::Dashboards;
-use lake::store::DataStores;
-use platform::Platform;
+use lake::store::{DataStores, Loaded};
+use platform::http::text::check_resource_id;
 use platform::http::{BodyLimit, Credentials, authenticate};
+use platform::{Platform, Result, Tenant};
 
 /// Maximum number of bytes of a body. Lambda accepts 6 MB, in which each quote counts twice
 /// ([`platform::http::sent_size`]).
@@ -59,6 +60,19 @@ pub struct App {
     platform: Platform,
     stores: DataStores,
     dashboards: Dashboards,
+}
+
+impl App {
+    /// Loads a version of a store, by default the current one; 404 if one of the two is missing.
+    async fn load(&self, tenant: &Tenant, store: &str, version: Option<&str>) -> Result<Loaded> {
+        match version {
+            Some(version) => {
+                check_resource_id("version_id", version)?;
+                self.stores.load_version(tenant, store, version).await
+            }
+            None => self.stores.load(tenant, store).await,
+        }
+    }
 }
 
 impl FromRef<App> for Platform {

@@ -98,9 +98,10 @@ pub enum Shows {
 /// Refuses a `limit` out of bounds; `field` is its path in the body.
 pub fn check_limit(field: &str, limit: Option<usize>) -> Result<()> {
     if limit.is_some_and(|limit| !(1..=MAX_ROWS).contains(&limit)) {
-        return Err(Error::invalid(format!(
-            "The field '{field}' must be from 1 to {MAX_ROWS}."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            format!("must be from 1 to {MAX_ROWS}."),
+        ));
     }
     Ok(())
 }

@@ -7,9 +7,9 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use lake::Format;
 use lake::limits::MAX_ROWS;
 use lake::store::Query;
-use lake::{Format, Position};
 use platform::auth::permission::ReadStores;
 use platform::http::text::{MAX_NAME_LENGTH, check_name};
 use platform::http::{Call, Json, Path, strict};
@@ -145,10 +145,13 @@ async fn handler(
 
 fn check(queries: &[BatchQuery]) -> Result<()> {
     if queries.len() > MAX_QUERIES {
-        return Err(Error::invalid(format!(
-            "The field 'queries' holds {} queries; at most {MAX_QUERIES} go into one batch.",
-            queries.len()
-        )));
+        return Err(Error::invalid_field(
+            "queries",
+            format!(
+                "holds {} queries; at most {MAX_QUERIES} go into one batch.",
+                queries.len()
+            ),
+        ));
     }
     for (index, query) in queries.iter().enumerate() {
         check_limit(&format!("queries[{index}].limit"), query.limit)?;
@@ -164,13 +167,13 @@ fn result(name: Option<String>, answer: Result<Bytes>) -> Result<Bytes> {
         (Ok(answer), None) => Ok(answer),
         (Ok(answer), Some(name)) => with_first("name", &name, &answer),
         (Err(failure), name) => {
-            let position = Position::from_error(&failure);
+            let place = failure.place();
             let failed = FailedQuery {
                 name,
                 error: failure.message().to_owned(),
                 status: failure.status(),
-                line: position.map(|position| position.line),
-                column: position.map(|position| position.column),
+                line: place.map(|place| place.line),
+                column: place.map(|place| place.column),
             };
             Ok(serde_json::to_vec(&failed).map_err(Error::internal)?.into())
         }

@@ -3,7 +3,6 @@
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use lake::Position;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::problem;
 use platform::http::{Call, Json, Path, Reply};
@@ -81,23 +80,26 @@ async fn handler(
 ) -> Result<Reply<QueryValidation>> {
     let tenant = call.tenant()?;
     if body.queries.len() > MAX_QUERIES {
-        return Err(Error::invalid(format!(
-            "The field 'queries' holds {} statements; at most {MAX_QUERIES} go into one request.",
-            body.queries.len()
-        )));
+        return Err(Error::invalid_field(
+            "queries",
+            format!(
+                "holds {} statements; at most {MAX_QUERIES} go into one request.",
+                body.queries.len()
+            ),
+        ));
     }
     let loaded = app.stores.load(&tenant, &path.store_id).await?;
     let faults = app.stores.validate(&loaded, &body.queries).await?;
     let checked = body.queries.into_iter().zip(faults).enumerate();
     let errors = checked.filter_map(|(index, (query, fault))| {
         let fault = fault?;
-        let position = Position::from_error(&fault);
+        let place = fault.place();
         Some(QueryError {
             query,
             index,
             error: fault.message().to_owned(),
-            line: position.map(|position| position.line),
-            column: position.map(|position| position.column),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
         })
     });
     let errors: Vec<_> = errors.collect();

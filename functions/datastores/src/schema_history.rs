@@ -1,15 +1,13 @@
-//! `GET /data/{store_id}/schema/history`: lists the versions that changed the schema, with the changes,
-//! newest first.
+//! `GET /data/{store_id}/schema/history`: lists the versions that changed the schema, newest first.
 
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use futures::TryStreamExt as _;
-use lake::store::SchemaChange;
+use lake::records::stores::{StoreVersion, VersionChange};
+use platform::Result;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply};
-use platform::{Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,35 +28,10 @@ pub struct HistoryQuery {
 /// A version that changed the schema.
 #[derive(Serialize, JsonSchema)]
 pub struct SchemaHistoryItem {
-    /// Id of the version, as in the list of versions.
-    pub id: String,
+    #[serde(flatten)]
+    pub version: StoreVersion,
     /// The same as `id`, under the name that other answers have for it.
     pub version_id: String,
-    /// Number of the schema from this version on.
-    pub schema_version: u64,
-    /// Reason for the version, from its author, else a sentence about the change.
-    pub message: String,
-    /// Time at which the version was made.
-    pub created_at: UtcTime,
-    /// Principal that made the version, such as `user:<user_id>` or `apikey:<key_id>`.
-    pub created_by: String,
-    /// One sentence for each change; empty if a collection has removed the version before.
-    pub changes: Vec<String>,
-}
-
-impl SchemaHistoryItem {
-    fn new(change: SchemaChange) -> Self {
-        let version = change.version;
-        Self {
-            version_id: version.id.clone(),
-            id: version.id,
-            schema_version: version.schema_version,
-            message: version.message,
-            created_at: version.created_at,
-            created_by: version.created_by,
-            changes: change.changes,
-        }
-    }
 }
 
 pub fn route() -> ApiMethodRouter<App> {
@@ -71,10 +44,10 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("data stores")
         .summary("List the changes of the schema of a data store")
         .description(
-            "Answers the versions that changed the schema, newest first, with a sentence for each change. Versions that changed \
-             rows alone are not in it, and neither is the empty first version; `listStoreVersions` has all of them. Ask for \
-             pages, with `page_size` and `next_page_token`, to read the whole history; without them the answer has the newest \
-             entries, up to `limit`.",
+            "Answers the versions that changed the schema, newest first, with their changes. Versions that changed rows alone are \
+             not in it, and neither is the empty first version; `listStoreVersions` has all of them. Ask for pages, with \
+             `page_size` and `next_page_token`, to read the whole history; without them the answer has the newest entries, up to \
+             `limit`.",
         )
         .response_with::<200, axum::Json<Vec<SchemaHistoryItem>>, _>(|response| {
             response.description("The versions that changed the schema, newest first.")
@@ -89,18 +62,23 @@ async fn handler(
     Query(query): Query<HistoryQuery>,
     Query(pages): Query<PageQuery>,
 ) -> Result<Reply<Vec<SchemaHistoryItem>>> {
+    let tenant = call.tenant()?;
     let pages = pages.without_window(query.limit.is_some())?;
     let limit = limited(query.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
     let mut page = pages.page_or(Some(limit))?;
-    let tenant = call.tenant()?;
-    let history = app
-        .stores
-        .schema_history(&tenant, &path.store_id, page.after())
-        .await?;
-    let mut history = std::pin::pin!(history);
-    while let Some(change) = history.try_next().await? {
-        let item = SchemaHistoryItem::new(change);
-        if !page.take(&item.id.clone(), item)? {
+    let stores = app.stores.records();
+    let store = stores.get(&tenant, &path.store_id).await?;
+    let mut versions = stores.version_rows(&tenant, &store.id, page.after(), page.read_at_once());
+    while let Some(version) = versions.next().await? {
+        if !version.changes.iter().any(VersionChange::is_of_schema) {
+            continue;
+        }
+        let id = version.id.clone();
+        let item = SchemaHistoryItem {
+            version_id: id.clone(),
+            version,
+        };
+        if !page.take(&id, item)? {
             break;
         }
     }

@@ -6,7 +6,6 @@ use axum::extract::State;
 use lake::store::{DownloadFormat, LINK_LIFETIME};
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::problem;
-use platform::http::text::check_resource_id;
 use platform::http::{Call, Path, Query, Reply};
 use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
@@ -84,13 +83,7 @@ async fn handler(
     Query(query): Query<DownloadQuery>,
 ) -> Result<Reply<DownloadLink>> {
     let (tenant, store) = (call.tenant()?, &path.store_id);
-    let loaded = match &query.version_id {
-        Some(version) => {
-            check_resource_id("version_id", version)?;
-            app.stores.load_version(&tenant, store, version).await?
-        }
-        None => app.stores.load(&tenant, store).await?,
-    };
+    let loaded = app.load(&tenant, store, query.version_id.as_deref()).await?;
     let url = app.stores.download(&tenant, &loaded, query.format).await?;
     Ok(Reply::ok(DownloadLink {
         url,

@@ -112,19 +112,21 @@ fn check(upload: &CreateUpload) -> Result<()> {
     let name = &upload.name;
     check_name("name", name)?;
     if name.len() > MAX_NAME_BYTES {
-        return Err(Error::invalid(format!(
-            "The field 'name' has {} bytes; at most {MAX_NAME_BYTES} are taken.",
-            name.len()
-        )));
+        return Err(Error::invalid_field(
+            "name",
+            format!("has {} bytes; at most {MAX_NAME_BYTES} are taken.", name.len()),
+        ));
     }
     if name.contains(['/', '\\']) || matches!(name.as_str(), "." | "..") {
-        return Err(Error::invalid(
-            "The field 'name' is the name of a file, without a path: it has neither '/' nor '\\', and is not '.' or '..'.",
+        return Err(Error::invalid_field(
+            "name",
+            "is the name of a file, without a path: it has neither '/' nor '\\', and is not '.' or '..'.",
         ));
     }
     if upload.bytes == 0 {
-        return Err(Error::invalid(
-            "The field 'bytes' must be at least 1: an empty file has nothing to import.",
+        return Err(Error::invalid_field(
+            "bytes",
+            "must be at least 1: an empty file has nothing to import.",
         ));
     }
     if upload.bytes > MAX_UPLOAD_BYTES {

@@ -110,9 +110,10 @@ async fn handler(
 
 fn check(facets: &[FacetSpec]) -> Result<()> {
     if facets.len() > MAX_FACETS {
-        return Err(Error::invalid(format!(
-            "The field 'facets' has more than {MAX_FACETS} entries."
-        )));
+        return Err(Error::invalid_field(
+            "facets",
+            format!("has more than {MAX_FACETS} entries."),
+        ));
     }
     for (index, facet) in facets.iter().enumerate() {
         check_name(&format!("facets[{index}].name"), &facet.name)?;

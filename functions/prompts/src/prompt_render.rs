@@ -1,12 +1,12 @@
 //! `POST /prompts/render`: renders a content with data, without storing it, so that an author sees what an
 //! agent would send.
 
+use crate::records::prompts::ContentType;
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use platform::auth::permission::ReadPrompts;
 use platform::http::{Call, Json, Reply, strict};
-use platform::{Error, Result, low_priority};
-use prompts::records::prompts::ContentType;
+use platform::{Result, low_priority};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -57,6 +57,6 @@ async fn handler(call: Call<ReadPrompts>, Json(body): Json<RenderPrompt>) -> Res
     let rendered = low_priority::run(tenant.account(), async move {
         prompts::render_unstored(body.content_type, &body.content, &Value::Object(body.data))
     });
-    let text = rendered.await?.map_err(Error::invalid)?;
+    let text = rendered.await??;
     Ok(Reply::ok(RenderedPrompt { text }))
 }

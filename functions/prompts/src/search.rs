@@ -31,7 +31,7 @@ impl PromptSearchQuery {
     /// Refuses a limit of zero.
     pub fn check(&self) -> Result<()> {
         match self.limit {
-            Some(0) => Err(Error::invalid("The field 'limit' must be at least 1.")),
+            Some(0) => Err(Error::invalid_field("limit", "must be at least 1.")),
             _ => Ok(()),
         }
     }

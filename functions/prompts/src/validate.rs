@@ -35,6 +35,6 @@ fn check_size(prompt: &PromptRecord) -> Result<()> {
 fn check_object(field: &str, value: Option<&Value>) -> Result<()> {
     match value {
         None | Some(Value::Object(_)) => Ok(()),
-        Some(_) => Err(Error::invalid(format!("The field '{field}' must be an object."))),
+        Some(_) => Err(Error::invalid_field(field, "must be an object.")),
     }
 }

@@ -158,13 +158,14 @@ pub struct ChannelWithSecrets {
 
 pub fn transform(value: Value) -> Result<Transform> {
     if !value.is_object() {
-        return Err(Error::invalid("The field 'transform' must be an object."));
+        return Err(Error::invalid_field("transform", "must be an object."));
     }
     let bytes = serde_json::to_vec(&value).map_err(Error::internal)?.len();
     if bytes > MAX_TRANSFORM_BYTES {
-        return Err(Error::invalid(format!(
-            "The field 'transform' has at most {MAX_TRANSFORM_BYTES} bytes."
-        )));
+        return Err(Error::invalid_field(
+            "transform",
+            format!("has at most {MAX_TRANSFORM_BYTES} bytes."),
+        ));
     }
     let transform: Transform = parse_part("transform", value)?;
     transform.check()?;
@@ -175,7 +176,7 @@ pub fn transform(value: Value) -> Result<Transform> {
 /// an answer back.
 pub fn signature(value: Value) -> Result<SignatureRule> {
     let Value::Object(mut fields) = value else {
-        return Err(Error::invalid("The field 'signature' must be an object."));
+        return Err(Error::invalid_field("signature", "must be an object."));
     };
     fields.remove("has_secret");
     let rule: SignatureRule = parse_part("signature", Value::Object(fields))?;
@@ -194,9 +195,10 @@ pub fn check(channel: &StoredChannel) -> Result<()> {
         let Some(text) = text else { continue };
         check_name(field, text)?;
         if text.len() > MAX_LABEL_BYTES {
-            return Err(Error::invalid(format!(
-                "The field '{field}' is longer than {MAX_LABEL_BYTES} bytes."
-            )));
+            return Err(Error::invalid_field(
+                field,
+                format!("is longer than {MAX_LABEL_BYTES} bytes."),
+            ));
         }
     }
     Ok(())
@@ -222,13 +224,15 @@ pub async fn settle_secret(
 ) -> Result<Option<Secret>> {
     if channel.signature.is_none() {
         if matches!(choice, SecretChoice::Given(_)) {
-            return Err(Error::invalid(
-                "The field 'signing_secret' is for a channel with a 'signature'; say how what is sent is signed.",
+            return Err(Error::invalid_field(
+                "signing_secret",
+                "is for a channel with a 'signature'; say how what is sent is signed.",
             ));
         }
         if matches!(choice, SecretChoice::New) {
-            return Err(Error::invalid(
-                "The field 'rotate_signing_secret' is for a channel with a 'signature'; this one has no signing secret.",
+            return Err(Error::invalid_field(
+                "rotate_signing_secret",
+                "is for a channel with a 'signature'; this one has no signing secret.",
             ));
         }
         channel.signing_secret = None;
@@ -238,9 +242,10 @@ pub async fn settle_secret(
         SecretChoice::Keep if channel.signing_secret.is_some() => return Ok(None),
         SecretChoice::Keep | SecretChoice::New => new_signing_secret(),
         SecretChoice::Given(text) if text.len() < LEAST_SECRET_BYTES => {
-            return Err(Error::invalid(format!(
-                "The field 'signing_secret' must have at least {LEAST_SECRET_BYTES} bytes."
-            )));
+            return Err(Error::invalid_field(
+                "signing_secret",
+                format!("must have at least {LEAST_SECRET_BYTES} bytes."),
+            ));
         }
         SecretChoice::Given(text) => Secret::new(text),
     };

@@ -87,9 +87,10 @@ async fn handler(
     let limit = match body.limit.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => usize::try_from(limit).map_err(Error::internal)?,
         _ => {
-            return Err(Error::invalid(format!(
-                "The field 'limit' must be from 1 to {MAX_LIMIT}."
-            )));
+            return Err(Error::invalid_field(
+                "limit",
+                format!("must be from 1 to {MAX_LIMIT}."),
+            ));
         }
     };
     let viewer = Viewer::from_principal(&call.principal);
@@ -135,10 +136,10 @@ async fn handler(
 fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
     match names.iter().find(|name| !all.contains(&name.as_str())) {
         None => Ok(names),
-        Some(name) => Err(Error::invalid(format!(
-            "The field '{field}' names '{name}'; there are {}.",
-            all.join(", ")
-        ))),
+        Some(name) => Err(Error::invalid_field(
+            field,
+            format!("names '{name}'; there are {}.", all.join(", ")),
+        )),
     }
 }
 
@@ -147,9 +148,12 @@ fn status(text: &str) -> Result<DeliveryStatus> {
         .into_iter()
         .find(|status| status.as_str() == text);
     found.ok_or_else(|| {
-        Error::invalid(format!(
-            "The field 'status' names '{text}'; there are {}.",
-            DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")
-        ))
+        Error::invalid_field(
+            "status",
+            format!(
+                "names '{text}'; there are {}.",
+                DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")
+            ),
+        )
     })
 }

@@ -144,7 +144,8 @@ async fn check_system(app: &App, tenant: &Tenant, id: &str) -> Result<()> {
     if is_system {
         return Ok(());
     }
-    Err(Error::invalid(
-        "The field 'overrides_system_subscription_id' does not name a system subscription of the project.",
+    Err(Error::invalid_field(
+        "overrides_system_subscription_id",
+        "does not name a system subscription of the project.",
     ))
 }

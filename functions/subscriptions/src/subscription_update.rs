@@ -221,13 +221,15 @@ impl UpdateSubscription {
         }
         let other = self.overrides_system_subscription_id.as_ref();
         if other.is_some() && other != subscription.overrides_system_subscription_id.as_ref() {
-            return Err(Error::invalid(
-                "The field 'overrides_system_subscription_id' cannot be changed; make another subscription.",
+            return Err(Error::invalid_field(
+                "overrides_system_subscription_id",
+                "cannot be changed; make another subscription.",
             ));
         }
         if self.rotate_signing_secret.is_some() {
-            return Err(Error::invalid(
-                "The field 'rotate_signing_secret' belongs into 'target': send {\"target\": {\"rotate_signing_secret\": true}}.",
+            return Err(Error::invalid_field(
+                "rotate_signing_secret",
+                "belongs into 'target': send {\"target\": {\"rotate_signing_secret\": true}}.",
             ));
         }
         match &self.target {
@@ -247,13 +249,15 @@ impl UpdateSubscription {
             at_once: flag(&mut given, "rotate_immediately")?,
         };
         if let Some(unknown) = given.keys().find(|name| name.starts_with("rotate")) {
-            return Err(Error::invalid(format!(
-                "The field 'target.{unknown}' is unknown; a rotation has 'rotate_signing_secret' and 'rotate_immediately'."
-            )));
+            return Err(Error::invalid_field(
+                &format!("target.{unknown}"),
+                "is unknown; a rotation has 'rotate_signing_secret' and 'rotate_immediately'.",
+            ));
         }
         if rotation.at_once && !rotation.wanted {
-            return Err(Error::invalid(
-                "The field 'target.rotate_immediately' is for a rotation; send 'rotate_signing_secret' with it.",
+            return Err(Error::invalid_field(
+                "target.rotate_immediately",
+                "is for a rotation; send 'rotate_signing_secret' with it.",
             ));
         }
         let has_mode = given.contains_key("signing_mode");
@@ -274,8 +278,9 @@ impl UpdateSubscription {
         }
         let is_signed = matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed());
         if rotation.wanted && !is_signed {
-            return Err(Error::invalid(
-                "The field 'target.rotate_signing_secret' is for a webhook whose 'signing_mode' is 'signed'.",
+            return Err(Error::invalid_field(
+                "target.rotate_signing_secret",
+                "is for a webhook whose 'signing_mode' is 'signed'.",
             ));
         }
         Ok(rotation)
@@ -287,8 +292,9 @@ fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool> {
     match fields.remove(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(value)) => Ok(value),
-        Some(_) => Err(Error::invalid(format!(
-            "The field 'target.{name}' must be true or false."
-        ))),
+        Some(_) => Err(Error::invalid_field(
+            &format!("target.{name}"),
+            "must be true or false.",
+        )),
     }
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use events::publish::publish_stored;
 use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
+use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
-use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;

@@ -22,9 +22,9 @@ use platform::config::ConfigError;
 use platform::deployment::Deployment;
 use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
-use platform::records::runs::Runs;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
+use workflow::records::runs::Runs;
 use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 

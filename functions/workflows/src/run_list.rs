@@ -93,8 +93,9 @@ pub async fn page(
 ) -> Result<Reply<WorkflowRunPage>> {
     let tenant = call.tenant()?;
     if body.input.is_some() {
-        return Err(Error::invalid(
-            "The field 'input' is unknown: this lists runs. A subscription starts a run for each event that it matches, and \
+        return Err(Error::invalid_field(
+            "input",
+            "is unknown: this lists runs. A subscription starts a run for each event that it matches, and \
              `ops run start` starts one by hand.",
         ));
     }
@@ -117,9 +118,10 @@ fn page_size(asked: Option<u64>) -> Result<usize> {
     let asked = asked.map_or(Ok(DEFAULT_PAGE_SIZE), usize::try_from);
     match asked {
         Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
-        _ => Err(Error::invalid(format!(
-            "The field 'page_size' must be from 1 to {MAX_PAGE_SIZE}."
-        ))),
+        _ => Err(Error::invalid_field(
+            "page_size",
+            format!("must be from 1 to {MAX_PAGE_SIZE}."),
+        )),
     }
 }
 
@@ -165,9 +167,12 @@ fn status(text: &str) -> Result<RunStatus> {
         .into_iter()
         .find(|status| status.as_str().eq_ignore_ascii_case(text));
     found.ok_or_else(|| {
-        Error::invalid(format!(
-            "The field 'status' names '{text}'; there are {}.",
-            RunStatus::ALL.map(RunStatus::as_str).join(", ")
-        ))
+        Error::invalid_field(
+            "status",
+            format!(
+                "names '{text}'; there are {}.",
+                RunStatus::ALL.map(RunStatus::as_str).join(", ")
+            ),
+        )
     })
 }

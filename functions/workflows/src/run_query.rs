@@ -22,8 +22,8 @@ pub struct QueryPath {
     pub workflow_id: String,
     /// Run id.
     pub run_id: String,
-    /// Name of the query: one that the workflow's code answers, or `__state` or `__stack`, which every run
-    /// answers.
+    /// Name of the query: one that the workflow's code answers, or `__state`, `__stack` or `__signals`,
+    /// which every run answers.
     pub query_name: String,
 }
 
@@ -37,8 +37,8 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("workflow runs")
         .summary("Query a workflow run")
         .description(
-            "Asks the code of a run about its state, without changing it: `__stack` answers what the run waits for, `__state` what \
-             its code exposes. Runs that have ended answer as well. The shape of the answer depends on the query.",
+            "Asks the code of a run about its state, without changing it: `__state` answers what its code exposes, `__stack` what \
+             the run waits for, in words, and `__signals` the names of the signals that it waits for. Runs that have ended answer as well. The shape of the answer depends on the query.",
         )
         .response_with::<200, axum::Json<Shown>, _>(|response| response.description("Answer of the workflow's code, any JSON."))
         .with(problem(

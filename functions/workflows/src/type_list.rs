@@ -19,7 +19,7 @@ pub struct WorkflowTypeView {
     pub name: String,
     /// Signals that the type's code listens for.
     pub signals: Vec<String>,
-    /// Queries that the type's code answers; every type also answers `__stack`.
+    /// Queries that the type's code answers; every type also answers `__stack` and `__signals`.
     pub queries: Vec<String>,
 }
 

@@ -74,9 +74,10 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
 
 fn check_message(message: Option<&str>) -> Result<()> {
     if message.is_some_and(|text| text.chars().count() > MAX_MESSAGE_CHARACTERS) {
-        return Err(Error::invalid(format!(
-            "The field 'message' is longer than {MAX_MESSAGE_CHARACTERS} characters; put more into 'details'."
-        )));
+        return Err(Error::invalid_field(
+            "message",
+            format!("is longer than {MAX_MESSAGE_CHARACTERS} characters; put more into 'details'."),
+        ));
     }
     Ok(())
 }

@@ -263,7 +263,7 @@ test('a developer posts an update, also after the end', async ({ page, ops }) =>
   await page.getByText('Post an update').click();
   await page.getByLabel('Update text').fill('Checked by hand');
   await write(page, 'Details', '{"ok": tru');
-  await expect(page.getByText(/This is not JSON/)).toBeVisible();
+  await expect(page.getByText(/A value is missing here/)).toBeVisible();
   await expect(page.getByRole('button', { name: 'Post', exact: true })).toBeDisabled();
   await write(page, 'Details', '{"ok": true}');
   await page.getByRole('button', { name: 'Post', exact: true }).click();
@@ -330,7 +330,7 @@ test('a signal that is refused keeps what was written', async ({ page, ops }) =>
   await expect(dialog.getByRole('alert')).toContainText('message');
   await expect(dialog.getByRole('textbox', { name: 'Body' })).toContainText('no message');
   await write(page, 'Body', '[1]');
-  await expect(dialog.getByText('The body is a JSON object')).toBeVisible();
+  await expect(dialog.getByText('This must be an object')).toBeVisible();
   await expect(dialog.getByRole('button', { name: 'Send' })).toBeDisabled();
 });
 

@@ -304,30 +304,28 @@ impl State {
 /// reads the log.
 pub struct SetAside;
 
+#[async_trait]
 impl Queue for SetAside {
-    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            error!(letter = body, "event set aside as dead letter");
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, _: Delivery<'_>) -> Result<()> {
+        error!(letter = body, "event set aside as dead letter");
+        Ok(())
     }
 }
 
+#[async_trait]
 impl Queue for LocalQueue {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let message = Message {
-                id: ids::new_id(Clock::System.now()),
-                group: delivery.group.unwrap_or_default().into(),
-                account: delivery.account.map(Into::into),
-                body: body.to_owned(),
-                receives: 0,
-            };
-            let share = self.settings.group_share;
-            self.state().wait(message, delivery.delay, share);
-            self.changed.notify_waiters();
-            Ok(())
-        })
+    async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        let message = Message {
+            id: ids::new_id(Clock::System.now()),
+            group: delivery.group.unwrap_or_default().into(),
+            account: delivery.account.map(Into::into),
+            body: body.to_owned(),
+            receives: 0,
+        };
+        let share = self.settings.group_share;
+        self.state().wait(message, delivery.delay, share);
+        self.changed.notify_waiters();
+        Ok(())
     }
 }
 

@@ -2,11 +2,11 @@
 #![cfg(test)]
 
 use events::records::ingest_counts::IngestCounts;
+use events::records::ingest_counts::IngestCounts;
 use ingest_function::ChannelRates;
 use local::data_dir::DataDir;
 use local::services::{EVENTS_TABLE, Services};
 use platform::config::{Environment, variables};
-use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, ErrorKind, Tenant, UtcTime};
 
 #[tokio::test]

@@ -114,7 +114,7 @@ impl Filter {
     /// Parses the field `filter` of a body. Fails with 400 and the fault.
     pub fn parse(value: Value) -> Result<Self> {
         if !value.is_object() {
-            return Err(Error::invalid("The field 'filter' must be an object."));
+            return Err(Error::invalid_field("filter", "must be an object."));
         }
         let filter: Self = parse_part("filter", value)?;
         filter.check()?;
@@ -130,9 +130,10 @@ impl Filter {
         ] {
             let fits = |entry: &String| (1..=MAX_NAME_BYTES).contains(&entry.len());
             if list.len() > MAX_ENTRIES || !list.iter().all(fits) {
-                return Err(Error::invalid(format!(
-                    "The field 'filter.{name}' has at most {MAX_ENTRIES} entries, each of 1 to {MAX_NAME_BYTES} bytes."
-                )));
+                return Err(Error::invalid_field(
+                    &format!("filter.{name}"),
+                    format!("has at most {MAX_ENTRIES} entries, each of 1 to {MAX_NAME_BYTES} bytes."),
+                ));
             }
         }
         if self.event_category.as_slice() != [ALL] {
@@ -145,16 +146,17 @@ impl Filter {
         if let Some(semantic) = &self.semantic_condition {
             let reference = semantic.evaluator.interaction_ref.as_ref();
             if reference.is_some_and(|reference| reference.chars().count() > platform::ids::MAX_ID_LENGTH) {
-                return Err(Error::invalid(format!(
-                    "The field 'filter.semantic_condition.evaluator.interaction_ref' has at most {} characters.",
-                    platform::ids::MAX_ID_LENGTH
-                )));
+                return Err(Error::invalid_field(
+                    "filter.semantic_condition.evaluator.interaction_ref",
+                    format!("has at most {} characters.", platform::ids::MAX_ID_LENGTH),
+                ));
             }
             let length = semantic.instruction.chars().count();
             if !(1..=MAX_INSTRUCTION).contains(&length) {
-                return Err(Error::invalid(format!(
-                    "The field 'filter.semantic_condition.instruction' has 1 to {MAX_INSTRUCTION} characters."
-                )));
+                return Err(Error::invalid_field(
+                    "filter.semantic_condition.instruction",
+                    format!("has 1 to {MAX_INSTRUCTION} characters."),
+                ));
             }
         }
         Ok(())
@@ -262,14 +264,17 @@ fn check_categories(name: &str, list: &[String]) -> Result<()> {
     let known = |entry: &&String| Category::ALL.iter().any(|category| category.as_str() == *entry);
     match list.iter().find(|entry| !known(entry)) {
         None => Ok(()),
-        Some(unknown) => Err(Error::invalid(format!(
-            "The field 'filter.{name}' names '{unknown}'; there are {}{}.",
-            Category::ALL.map(Category::as_str).join(", "),
-            if name == "event_category" {
-                ", or '*' alone"
-            } else {
-                ""
-            },
-        ))),
+        Some(unknown) => Err(Error::invalid_field(
+            &format!("filter.{name}"),
+            format!(
+                "names '{unknown}'; there are {}{}.",
+                Category::ALL.map(Category::as_str).join(", "),
+                if name == "event_category" {
+                    ", or '*' alone"
+                } else {
+                    ""
+                }
+            ),
+        )),
     }
 }

@@ -19,11 +19,14 @@ pub fn check(field: &str, path: &str) -> Result<()> {
     let is_short = path.chars().count() <= MAX_PATH_CHARACTERS;
     match steps(path).filter(|steps| is_short && steps.len() <= MAX_STEPS) {
         Some(_) => Ok(()),
-        None => Err(Error::invalid(format!(
-            "The field '{field}' is not a path; write the names of fields and places in arrays with dots between them, as in \
+        None => Err(Error::invalid_field(
+            field,
+            format!(
+                "is not a path; write the names of fields and places in arrays with dots between them, as in \
              commits.0.id, and a name that has a dot in quotes, as in metadata['order.id']. There are no braces, wildcards or \
              filters, and at most {MAX_PATH_CHARACTERS} characters."
-        ))),
+            ),
+        )),
     }
 }
 

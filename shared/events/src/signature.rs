@@ -65,14 +65,13 @@ impl SignatureRule {
     pub fn check(&self) -> Result<()> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if !(1..=100).contains(&self.header.len()) || !self.header.bytes().all(fits) {
-            return Err(Error::invalid(
-                "The field 'signature.header' is not the name of a header, such as x-hub-signature-256.",
+            return Err(Error::invalid_field(
+                "signature.header",
+                "is not the name of a header, such as x-hub-signature-256.",
             ));
         }
         if self.prefix.as_ref().is_some_and(|prefix| prefix.len() > 100) {
-            return Err(Error::invalid(
-                "The field 'signature.prefix' has at most 100 bytes.",
-            ));
+            return Err(Error::invalid_field("signature.prefix", "has at most 100 bytes."));
         }
         Ok(())
     }

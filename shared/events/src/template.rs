@@ -265,10 +265,13 @@ fn check_text(field: &str, text: &str) -> Checked<()> {
 
 fn refused(field: &str, text: &str) -> platform::Error {
     let text: String = text.chars().take(100).collect();
-    platform::Error::invalid(format!(
-        "The field '{field}' has '{text}', which is no template; there are $event, $event.<path>, {{{{ event.<path> }}}}, $event_ref \
+    platform::Error::invalid_field(
+        field,
+        format!(
+            "has '{text}', which is no template; there are $event, $event.<path>, {{{{ event.<path> }}}}, $event_ref \
          and $delivery.id, where a path is as in details.payload.id."
-    ))
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -118,6 +118,34 @@ pub struct RowError {
     pub reason: String,
 }
 
+/// Place in a text of the request. Line and column start at 1; a column counts characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Place {
+    pub const START: Self = Self { line: 1, column: 1 };
+
+    /// Moves the place behind a text that begins at it.
+    pub fn advance(&mut self, text: &str) {
+        match text.rsplit_once('\n') {
+            None => self.column += text.chars().count(),
+            Some((before, last)) => {
+                self.line += before.matches('\n').count() + 1;
+                self.column = last.chars().count() + 1;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
 /// Fault that makes the service refuse a document of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
@@ -130,12 +158,20 @@ pub struct Fault {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    details: Option<String>,
+    details: Option<Box<str>>,
+    subject: Option<Box<Subject>>,
     row_errors: Box<[RowError]>,
     faults: Box<[Fault]>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     quotes_data: bool,
     retry_after_s: Option<u64>,
+}
+
+/// Part of the request that an error is about.
+#[derive(Default)]
+struct Subject {
+    field: Option<String>,
+    place: Option<Place>,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -146,6 +182,7 @@ impl Error {
             kind,
             message: message.into(),
             details: None,
+            subject: None,
             row_errors: Box::default(),
             faults: Box::default(),
             source: None,
@@ -157,6 +194,16 @@ impl Error {
     /// 400.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidRequest, message)
+    }
+
+    /// 400: "The field '`field`' `fault`".
+    pub fn invalid_field(field: &str, fault: impl fmt::Display) -> Self {
+        Self::of_field(ErrorKind::InvalidRequest, field, fault)
+    }
+
+    /// An error about one field of the request: "The field '`field`' `fault`".
+    pub fn of_field(kind: ErrorKind, field: &str, fault: impl fmt::Display) -> Self {
+        Self::new(kind, format!("The field '{field}' {fault}")).about(field)
     }
 
     /// 401.
@@ -218,7 +265,21 @@ impl Error {
     /// Adds further information for the caller.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
-        self.details = Some(details.into());
+        self.details = Some(details.into().into_boxed_str());
+        self
+    }
+
+    /// Adds the path of the faulty field in the request, such as `target.url` or `tags[1]`.
+    #[must_use]
+    pub fn about(mut self, field: impl Into<String>) -> Self {
+        self.subject.get_or_insert_default().field = Some(field.into());
+        self
+    }
+
+    /// Adds the place of the fault in the text that the caller sent, such as a statement, if it is known.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<Option<Place>>) -> Self {
+        self.subject.get_or_insert_default().place = place.into();
         self
     }
 
@@ -267,6 +328,16 @@ impl Error {
     /// Returns further information for the caller, if any.
     pub fn details(&self) -> Option<&str> {
         self.details.as_deref()
+    }
+
+    /// Returns the field of the request that is faulty, if it is one.
+    pub fn field(&self) -> Option<&str> {
+        self.subject.as_deref()?.field.as_deref()
+    }
+
+    /// Returns the place of the fault in a text of the request, if it is known.
+    pub fn place(&self) -> Option<Place> {
+        self.subject.as_deref()?.place
     }
 
     /// Returns the faulty rows of an import.

@@ -2,35 +2,7 @@
 
 use std::fmt;
 
-/// A place in a content. Line and column count from 1, the column in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub line: u32,
-    pub column: u32,
-}
-
-impl Place {
-    pub(crate) const START: Self = Self { line: 1, column: 1 };
-
-    /// Moves the place behind a text that begins at it.
-    pub(crate) fn advance(&mut self, text: &str) {
-        let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-        match text.rsplit_once('\n') {
-            None => self.column = self.column.saturating_add(count(text)),
-            Some((before, last)) => {
-                let lines = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX);
-                self.line = self.line.saturating_add(lines).saturating_add(1);
-                self.column = count(last).saturating_add(1);
-            }
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}", self.line, self.column)
-    }
-}
+pub use platform::error::Place;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenderErrorKind {
@@ -91,6 +63,6 @@ impl std::error::Error for RenderError {}
 
 impl From<RenderError> for platform::Error {
     fn from(error: RenderError) -> Self {
-        Self::invalid(error.to_string())
+        Self::invalid(error.to_string()).at(error.place)
     }
 }

@@ -21,7 +21,7 @@ mod value;
 
 pub use cache::Templates;
 pub use check::check;
-pub use error::{Place, RenderError, RenderErrorKind};
+pub use error::{RenderError, RenderErrorKind};
 pub use sandboxed::{Checker, run_if_child, sandbox};
 pub use template::{Template, render, render_unstored};
 

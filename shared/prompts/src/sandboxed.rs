@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::records::prompts::PromptRecord;
 
 use crate::check::{check, foreign_variable, unknown_variables};
-use crate::schema;
+use crate::schema::{self, Fault};
 
 /// Argument that starts this program as a child.
 const ARGUMENT: &str = "millrace-prompt-check";
@@ -43,17 +43,18 @@ struct Task {
     data: Option<Value>,
 }
 
-/// Returns the fault as a sentence; nothing where there is none.
+/// Returns the fault as JSON; nothing where there is none.
 fn work(task: &[u8]) -> Vec<u8> {
     let checked = match serde_json::from_slice::<Task>(task) {
         Ok(task) => schema::check(&task.schema, task.data.as_ref()),
-        Err(error) => Err(format!("The schema cannot be read: {error}.")),
+        Err(error) => Err(Fault::new("inputSchema", format!("cannot be read: {error}."))),
     };
-    checked.err().unwrap_or_default().into_bytes()
+    let fault = checked.err().map(|fault| serde_json::to_vec(&fault));
+    fault.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Fails for a content that could never be rendered. Returns what its author should know.
-fn check_content(prompt: &PromptRecord) -> Result<Vec<String>, String> {
+fn check_content(prompt: &PromptRecord) -> Result<Vec<String>> {
     let template = check(prompt.content_type, &prompt.content)?;
     let schema = prompt.input_schema.as_ref();
     let variables = schema.map_or_else(Vec::new, |schema| unknown_variables(&template, schema));
@@ -84,11 +85,10 @@ impl<'a> Checker<'a> {
         let warnings = match prompt.content.len() > SHORT {
             true => {
                 let prompt = prompt.clone();
-                low_priority::run(self.account, async move { check_content(&prompt) }).await?
+                low_priority::run(self.account, async move { check_content(&prompt) }).await??
             }
-            false => check_content(prompt),
+            false => check_content(prompt)?,
         };
-        let warnings = warnings.map_err(Error::invalid)?;
         if let Some(schema) = &prompt.input_schema {
             self.check_schema(schema, prompt.test_data.as_ref()).await?;
         }
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
 
     async fn check_schema(&mut self, schema: &Value, data: Option<&Value>) -> Result<()> {
         if schema::is_cheap(schema, data) {
-            return schema::check(schema, data).map_err(Error::invalid);
+            return schema::check(schema, data).map_err(Fault::into);
         }
         let task = Task {
             schema: schema.clone(),
@@ -113,15 +113,18 @@ impl<'a> Checker<'a> {
                 Ok(())
             }
             Ok(fault) => {
-                let fault = String::from_utf8(fault).map_err(Error::internal)?;
-                Err(Error::invalid(fault))
+                let fault: Fault = serde_json::from_slice(&fault).map_err(Error::internal)?;
+                Err(fault.into())
             }
-            Err(Exceeded) => Err(Error::invalid(format!(
-                "The field 'inputSchema' takes more than {} ms of processor time or {} MB of memory to check, or refers to itself \
-                 without end. Make it simpler.",
-                LIMITS.processor.as_millis(),
-                LIMITS.memory_bytes / 1_048_576
-            ))),
+            Err(Exceeded) => Err(Error::invalid_field(
+                "inputSchema",
+                format!(
+                    "takes more than {} ms of processor time or {} MB of memory to check, or refers to itself without end. Make it \
+                     simpler.",
+                    LIMITS.processor.as_millis(),
+                    LIMITS.memory_bytes / 1_048_576
+                ),
+            )),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use jsonschema::PatternOptions;
 use jsonschema::error::ValidationErrorKind;
+use platform::Error;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Maximum number of patterns of a schema.
@@ -103,10 +105,32 @@ fn count(value: &Value, depth: usize, parts: &mut usize, most: usize, refused: &
     }
 }
 
-/// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it. The error is a
-/// sentence.
-pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
-    Refusal::check(schema).map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
+/// Fault of a schema, or of the data that it checks.
+#[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Fault {
+    field: String,
+    /// Rest of the sentence that begins with the field.
+    fault: String,
+}
+
+impl Fault {
+    pub fn new(field: &str, fault: String) -> Self {
+        Self {
+            field: field.to_owned(),
+            fault,
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(Fault { field, fault }: Fault) -> Self {
+        Self::invalid_field(&field, fault)
+    }
+}
+
+/// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it.
+pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), Fault> {
+    Refusal::check(schema).map_err(|reason| Fault::new("inputSchema", format!("{reason}.")))?;
     let linear = PatternOptions::regex()
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_COMPILED_BYTES);
@@ -118,9 +142,10 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
             }
             _ => "",
         };
-        format!(
-            "The field 'inputSchema' is not a valid JSON Schema: {}{advice}.",
-            shortened(&error.masked())
+        let masked = shortened(&error.masked());
+        Fault::new(
+            "inputSchema",
+            format!("is not a valid JSON Schema: {masked}{advice}."),
         )
     })?;
     let Some(data) = data else {
@@ -132,10 +157,10 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
             "" => String::new(),
             place => format!(" at {place}"),
         };
-        format!(
-            "The field 'test_data' does not satisfy 'inputSchema'{}: {}.",
-            shortened(&place),
-            shortened(&error.masked())
+        let (place, masked) = (shortened(&place), shortened(&error.masked()));
+        Fault::new(
+            "test_data",
+            format!("does not satisfy 'inputSchema'{place}: {masked}."),
         )
     })
 }
@@ -245,7 +270,7 @@ mod tests {
     use serde_json::json;
 
     fn refusal(schema: &Value) -> String {
-        check(schema, Some(&json!({}))).unwrap_err()
+        check(schema, Some(&json!({}))).unwrap_err().fault
     }
 
     #[test]
@@ -312,14 +337,18 @@ mod tests {
         ] {
             assert_eq!(check(&json!({ "pattern": pattern }), None), Ok(()), "{pattern}");
         }
-        let refusal = check(&json!({ "pattern": r"(\p{L}|\w){1,1000}" }), None).unwrap_err();
+        let refusal = check(&json!({ "pattern": r"(\p{L}|\w){1,1000}" }), None)
+            .unwrap_err()
+            .fault;
         assert!(refusal.contains("16 MB once compiled"), "{refusal}");
     }
 
     #[test]
     fn a_refusal_quotes_little_of_the_schema() {
         let long = "x".repeat(100_000);
-        let refusal = check(&json!({ "const": long }), Some(&json!("y"))).unwrap_err();
+        let refusal = check(&json!({ "const": long }), Some(&json!("y")))
+            .unwrap_err()
+            .fault;
         assert!(refusal.len() < 1_000, "{}", refusal.len());
     }
 

@@ -1,5 +1,7 @@
 //! Holds a template that is parsed once and rendered often.
 
+use crate::records::prompts::ContentType;
+use platform::Error;
 use serde_json::Value;
 
 use crate::records::prompts::ContentType;
@@ -48,9 +50,8 @@ pub fn render(content_type: ContentType, content: &str, data: &Value) -> Result<
     Template::compile(content_type, content)?.render(data)
 }
 
-/// Checks a content as a write does, and renders it once. The error is a sentence, for a content that a write
-/// refuses in the words of the write.
-pub fn render_unstored(content_type: ContentType, content: &str, data: &Value) -> Result<String, String> {
-    let template = check(content_type, content)?;
-    template.render(data).map_err(|error| error.to_string())
+/// Checks a content as a write does, and renders it once; fails with 400, for a content that a write refuses
+/// in the words of the write.
+pub fn render_unstored(content_type: ContentType, content: &str, data: &Value) -> Result<String, Error> {
+    Ok(check(content_type, content)?.render(data)?)
 }

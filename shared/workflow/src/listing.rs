@@ -46,7 +46,10 @@ pub struct RunSelection {
 
 /// Parses a filter; 400 with the column of a mistake.
 pub fn filter(text: &str) -> Result<Filter> {
-    Filter::parse(text).map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))
+    Filter::parse(text).map_err(|error| {
+        let refusal = Error::invalid(format!("The query is not as it must be at {error}."));
+        refusal.at(error.place(text))
+    })
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Summarizes a run for listings.
 
-use platform::records::runs::RunStanding;
+use crate::records::runs::RunStanding;
 use platform::{Result, UtcTime};
 use serde::{Deserialize, Serialize};
 

@@ -295,6 +295,15 @@ async fn a_statement_that_is_wrong_is_told_where() {
         let lacks = |part: &&&str| !refused.message().contains(**part);
         let missing: Vec<_> = parts.iter().filter(lacks).collect();
         let is_sentence = !refused.message().contains('\n');
+        let place = match (&refused.body["line"], &refused.body["column"]) {
+            (Value::Null, Value::Null) => String::new(),
+            (line, column) => format!("Line {line}, column {column}: "),
+        };
+        let of_message = refused.message().split_inclusive(": ").next();
+        let of_message = of_message
+            .filter(|part| part.starts_with("Line "))
+            .unwrap_or_default();
+        assert_eq!(place, of_message, "{sql}");
         if refused.status != 400 || !missing.is_empty() || !is_sentence {
             wrong.push(format!("{sql}: no {missing:?} in {}", refused.text()));
         }

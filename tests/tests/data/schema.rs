@@ -6,7 +6,7 @@ use std::future::IntoFuture as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::stores::columns;
-use tests::{Persona, Store, redacted};
+use tests::{Answer, Persona, Store, redacted};
 
 /// Creates a shop: customers, and orders that refer to them.
 async fn shop() -> Store {
@@ -478,6 +478,43 @@ async fn dropping_needs_its_own_permission_in_every_way() {
     described.expect_status(200);
 }
 
+/// Returns a field of each change of each version.
+fn each_of(history: &Answer, field: &str) -> Value {
+    let changes = history.each("changes").into_iter().map(|changes| {
+        let changes = changes.as_array().unwrap().iter();
+        changes.map(|change| change[field].clone()).collect::<Vec<_>>()
+    });
+    json!(changes.collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn schema_of_an_earlier_version_has_its_tables_and_numbers_of_rows() {
+    let store = Store::start().await;
+    store.table("a", &["id BIGINT primary_key"]).await;
+    store
+        .append("a", &json!([{ "id": 1 }, { "id": 2 }]))
+        .await
+        .expect_status(200);
+    let earlier = store.detail().await["version_id"].as_str().unwrap().to_owned();
+    let now = store.get("/schema").await.expect_status(200).body;
+    store.delete("/tables/a").await.expect_status(200);
+    store.table("b", &["id BIGINT"]).await;
+    let path = format!("/schema?version_id={earlier}");
+    let schema = store.get(&path).await.expect_status(200);
+    assert_eq!(schema.body["tables"], now["tables"]);
+    assert_eq!(schema.body["tables"][0]["row_count"], 2);
+    assert_eq!(schema.body["version"], 2);
+    let short = store.get(&format!("{path}&format=ai")).await.expect_status(200);
+    assert_eq!(
+        short.body["tables"],
+        json!({ "a": { "columns": { "id": { "type": "BIGINT", "primary_key": true } } } })
+    );
+    let other = Store::start().await;
+    for path in [path.as_str(), "/schema?version_id=gone"] {
+        other.get(path).await.expect_error(404, "not_found");
+    }
+}
+
 #[tokio::test]
 async fn schema_history_lists_each_change() {
     let store = Store::start().await;
@@ -529,7 +566,28 @@ async fn schema_history_lists_each_change() {
         ],
         ["Created table orders (id BIGINT primary key, state STRING)"]
     ]);
-    assert_eq!(json!(history.each("changes")), expected);
+    assert_eq!(each_of(&history, "message"), expected);
+    let expected = json!([
+        [["table_dropped", "orders"], ["relationship_removed", null]],
+        [["relationship_added", null]],
+        [
+            ["column_altered", "orders", "id"],
+            ["column_renamed", "orders", "status"],
+            ["column_altered", "orders", "status"],
+            ["column_added", "orders", "qty"]
+        ],
+        [["table_created", "orders"]]
+    ]);
+    let changes = history.each("changes").into_iter().map(|changes| {
+        let changes = changes.as_array().unwrap().iter();
+        let named = changes.map(|change| match &change["column"] {
+            Value::Null => json!([change["kind"], change["table"]]),
+            column => json!([change["kind"], change["table"], column]),
+        });
+        named.collect::<Vec<_>>()
+    });
+    assert_eq!(json!(changes.collect::<Vec<_>>()), expected);
+    assert_eq!(history.body[0]["changes"][0]["rows_removed"], 2);
     assert_eq!(
         history.each("message"),
         [

@@ -163,6 +163,64 @@ async fn a_snapshot_has_a_name_of_its_own() {
 }
 
 #[tokio::test]
+async fn version_names_the_changes_of_its_schema_and_rows() {
+    let (store, empty) = started().await;
+    let replace = json!({ "mode": "replace", "tables": {
+        "T": { "source": "inline", "data": [{ "id": 7 }] }
+    } });
+    store.post("/import", &replace).await.expect_status(200);
+    snapshot(&store, "one row").await.expect_status(201);
+    let modify = json!({ "modify_columns": [{ "name": "id", "type": "STRING" }] });
+    store.put("/tables/t", &modify).await.expect_status(200);
+    roll_back(&store, &empty).await.expect_status(200);
+    store.delete("/tables/t").await.expect_status(200);
+    let rows = |added: u64, removed: u64, message: &str| {
+        json!({
+            "kind": "rows_changed", "table": "t", "message": message,
+            "rows_added": added, "rows_removed": removed
+        })
+    };
+    let retyped = |from: &str, to: &str| {
+        json!({
+            "kind": "column_altered", "table": "t", "column": "id",
+            "message": format!("Changed the type of column t.id from {from} to {to}")
+        })
+    };
+    let expected = json!([
+        [{ "kind": "table_dropped", "table": "t", "rows_removed": 0, "message": "Dropped table t" }],
+        [retyped("STRING", "INTEGER"), rows(0, 1, "Removed 1 row of table t")],
+        [retyped("INTEGER", "STRING")],
+        [],
+        [rows(1, 3, "Replaced 3 rows of table t by 1")],
+        [rows(3, 0, "Added 3 rows to table t")],
+        [{ "kind": "table_created", "table": "t", "message": "Created table t (id INTEGER)" }],
+        []
+    ]);
+    let versions = store.get("/versions").await.expect_status(200);
+    assert_eq!(json!(versions.each("changes")), expected);
+}
+
+#[tokio::test]
+async fn change_of_many_tables_is_named_up_to_its_limit() {
+    let store = Store::start().await;
+    let columns: Vec<_> = (0..10)
+        .map(|number| json!({ "name": format!("{number:c>63}"), "type": "STRING", "default": "'é'" }))
+        .collect();
+    let tables = (0..120).map(|number| json!({ "name": format!("t{number}"), "columns": columns }));
+    let tables = json!({ "tables": tables.collect::<Vec<_>>() });
+    store.post("/tables", &tables).await.expect_status(201);
+    let newest = store.get("/versions").await.expect_status(200).body[0].clone();
+    let changes = newest["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 100);
+    for change in changes {
+        let message = change["message"].as_str().unwrap();
+        assert_eq!((message.chars().count(), message.ends_with('…')), (500, true));
+    }
+    let history = store.get("/schema/history").await.expect_status(200);
+    assert_eq!(history.body[0]["changes"], newest["changes"]);
+}
+
+#[tokio::test]
 async fn a_rollback_is_a_new_version_with_the_old_content() {
     let (store, before) = started().await;
     let first = current(&store).await;

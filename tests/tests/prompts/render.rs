@@ -58,6 +58,11 @@ async fn a_syntax_error_has_the_words_of_a_write() {
         let body = json!({ "content_type": content_type, "content": content });
         let rendered = render(&service, &token, &body).await;
         assert_eq!(rendered.message(), written.message());
+        let at = format!(
+            "line {}, column {}:",
+            rendered.body["line"], rendered.body["column"]
+        );
+        assert!(rendered.message().contains(&at), "{}", rendered.text());
         refused(rendered, place);
     }
 }

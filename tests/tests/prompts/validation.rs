@@ -32,12 +32,11 @@ async fn a_wrong_type_is_named_by_its_json_path() {
         ("inputSchema", json!("x"), "inputSchema"),
         ("inputSchema", json!(true), "inputSchema"),
     ] {
-        refused(
-            service
-                .post(&token, "/prompts", &with(field, value.clone()))
-                .await,
-            named,
-        );
+        let answer = service
+            .post(&token, "/prompts", &with(field, value.clone()))
+            .await;
+        assert_eq!(answer.body["field"], named.trim_start_matches("$."));
+        refused(answer, named);
         refused(service.put(&token, &path, &json!({ field: value })).await, named);
     }
     assert_eq!(service.get(&token, &path).await.body["version"], 1);
@@ -66,10 +65,9 @@ async fn empty_and_blank_texts_are_refused() {
     );
     for field in ["name", "role"] {
         for blank in ["", " ", "\t\n", "\u{a0}\u{2003}"] {
-            refused(
-                service.post(&token, "/prompts", &with(field, blank.into())).await,
-                field,
-            );
+            let answer = service.post(&token, "/prompts", &with(field, blank.into())).await;
+            assert_eq!(answer.body["field"], field);
+            refused(answer, field);
             refused(service.put(&token, &path, &json!({ field: blank })).await, field);
         }
     }

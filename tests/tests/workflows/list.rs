@@ -224,6 +224,8 @@ async fn a_query_is_a_condition_in_the_filter_language() {
         let refused = listed.runs.list(&json!({ "query": query })).await;
         let refused = refused.expect_error(400, "invalid_request");
         assert!(refused.message().contains(column), "{query}: {}", refused.text());
+        assert_eq!(refused.body["line"], 1, "{query}");
+        assert_eq!(format!("column {}", refused.body["column"]), column, "{query}");
     }
 }
 

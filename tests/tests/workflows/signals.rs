@@ -118,6 +118,7 @@ async fn a_query_tells_what_the_run_exposes_and_what_it_waits_for() {
         stack.contains("timer") && stack.contains("signal Approve"),
         "{stack}"
     );
+    assert_eq!(ask("__signals").await, json!(["Approve"]));
     let before = runs.events(&run).await;
     for _ in 0..5 {
         assert_eq!(ask("__state").await, state);
@@ -128,6 +129,7 @@ async fn a_query_tells_what_the_run_exposes_and_what_it_waits_for() {
     runs.wait_for_status(&run, "COMPLETED").await;
     assert_eq!(ask("__state").await, state);
     assert_eq!(ask("__stack").await, json!([]));
+    assert_eq!(ask("__signals").await, json!([]));
     let terminated = runs.approval("Other").await;
     runs.act(&terminated, "terminate").await;
     let state = runs

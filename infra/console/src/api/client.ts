@@ -47,13 +47,13 @@ interface Answer<T> {
 }
 
 /** Returns the body of a successful answer. */
-export async function answer<T>(sent: Promise<Answer<T>>): Promise<T> {
-  return (await answered(sent)).data;
+export async function answer<T>(request: Promise<Answer<T>>): Promise<T> {
+  return (await answered(request)).data;
 }
 
 /** Returns the body of a successful answer, and the response with its headers. */
-export async function answered<T>(sent: Promise<Answer<T>>): Promise<{ data: T; response: Response }> {
-  const { data, error, response } = await sent;
+export async function answered<T>(request: Promise<Answer<T>>): Promise<{ data: T; response: Response }> {
+  const { data, error, response } = await request;
   if (!response.ok) throw new ApiError(response.status, asBody(error), response.headers.get('x-request-id') ?? undefined);
   return { data: data as T, response };
 }

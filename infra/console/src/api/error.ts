@@ -7,6 +7,11 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly details: string | undefined;
+  /** Path of the faulty field of the request. */
+  readonly field: string | undefined;
+  /** Place of the fault in the text that the request sent, from 1. */
+  readonly line: number | undefined;
+  readonly column: number | undefined;
   readonly rows: NonNullable<Body['errors']>;
   readonly faults: NonNullable<Body['faults']>;
   readonly requestId: string | undefined;
@@ -17,6 +22,9 @@ export class ApiError extends Error {
     this.status = status;
     this.code = body?.error ?? 'unknown';
     this.details = body?.details ?? undefined;
+    this.field = body?.field ?? undefined;
+    this.line = body?.line ?? undefined;
+    this.column = body?.column ?? undefined;
     this.rows = body?.errors ?? [];
     this.faults = body?.faults ?? [];
     this.requestId = body?.request_id ?? requestId;

@@ -29,8 +29,8 @@ interface Options<T> {
 }
 
 /** Returns a page of a list that is an array, whose header has the token of the next page. */
-export async function readPage<T>(sent: Parameters<typeof answered<T[]>>[0]): Promise<Page<T>> {
-  const { data, response } = await answered(sent);
+export async function readPage<T>(request: Parameters<typeof answered<T[]>>[0]): Promise<Page<T>> {
+  const { data, response } = await answered(request);
   return { items: data, next: response.headers.get('x-next-page-token') ?? undefined };
 }
 

@@ -17,6 +17,7 @@ fn version(id: &str, parent: Option<&str>) -> StoreVersion {
         created_at: UtcTime::EPOCH,
         created_by: "user:ada".to_owned(),
         parent_version_id: parent.map(str::to_owned),
+        changes: Vec::new(),
     }
 }
 

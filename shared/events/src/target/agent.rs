@@ -43,9 +43,10 @@ impl AgentTarget {
         }
         let iterations = self.max_iterations.unwrap_or(1);
         if !(1..=MAX_ITERATIONS).contains(&iterations) {
-            return Err(Error::invalid(format!(
-                "The field 'target.max_iterations' must be from 1 to {MAX_ITERATIONS}."
-            )));
+            return Err(Error::invalid_field(
+                "target.max_iterations",
+                format!("must be from 1 to {MAX_ITERATIONS}."),
+            ));
         }
         check_size("target.data", &self.data)?;
         template::check_fields("target.data", &self.data)

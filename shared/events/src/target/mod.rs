@@ -79,9 +79,10 @@ fn add_type(schema: &mut Schema, kind: &str) {
 fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
     let bytes = serde_json::to_vec(object).map_err(Error::internal)?.len();
     if bytes > MAX_DATA_BYTES {
-        return Err(Error::invalid(format!(
-            "The field '{field}' has at most {MAX_DATA_BYTES} bytes."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            format!("has at most {MAX_DATA_BYTES} bytes."),
+        ));
     }
     Ok(())
 }
@@ -90,10 +91,13 @@ impl Target {
     /// Parses the field `target` of a body. Fails with 400 and the fault.
     pub fn parse(mut fields: Map<String, Value>) -> Result<Self> {
         let Some(Value::String(kind)) = fields.remove("type") else {
-            return Err(Error::invalid(format!(
-                "The field 'target.type' must say what kind of target it is: {}.",
-                TYPES.replace(" and ", " or ")
-            )));
+            return Err(Error::invalid_field(
+                "target.type",
+                format!(
+                    "must say what kind of target it is: {}.",
+                    TYPES.replace(" and ", " or ")
+                ),
+            ));
         };
         let fields = Value::Object(fields);
         match kind.as_str() {
@@ -101,9 +105,10 @@ impl Target {
             "workflow" => parse_part("target", fields).map(Self::Workflow),
             "agent" => parse_part("target", fields).map(Self::Agent),
             "process" => parse_part("target", fields).map(Self::Process),
-            other => Err(Error::invalid(format!(
-                "The field 'target.type' names '{other}'; there are {TYPES}."
-            ))),
+            other => Err(Error::invalid_field(
+                "target.type",
+                format!("names '{other}'; there are {TYPES}."),
+            )),
         }
     }
 
@@ -154,19 +159,25 @@ impl Target {
                     self.kind()
                 )))
             }
-            Self::Workflow(_) if is_own && is_there(endpoint) => Err(Error::invalid(format!(
-                "The field 'target.endpoint' names the workflow type '{endpoint}', which targets of another type start; set \
+            Self::Workflow(_) if is_own && is_there(endpoint) => Err(Error::invalid_field(
+                "target.endpoint",
+                format!(
+                    "names the workflow type '{endpoint}', which targets of another type start; set \
                  'target.type' to agent or process."
-            ))),
-            Self::Workflow(_) if !is_there(endpoint) => Err(Error::invalid(format!(
-                "The field 'target.endpoint' names the workflow type '{endpoint}', which does not exist; there are {}.",
-                names
-                    .iter()
-                    .filter(|name| ![AGENT_TYPE, PROCESS_TYPE].contains(&name.as_str()))
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ))),
+                ),
+            )),
+            Self::Workflow(_) if !is_there(endpoint) => Err(Error::invalid_field(
+                "target.endpoint",
+                format!(
+                    "names the workflow type '{endpoint}', which does not exist; there are {}.",
+                    names
+                        .iter()
+                        .filter(|name| ![AGENT_TYPE, PROCESS_TYPE].contains(&name.as_str()))
+                        .cloned()
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            )),
             _ => Ok(()),
         }
     }

@@ -60,10 +60,13 @@ impl ProcessTarget {
             (None, Some(definition)) => {
                 let bytes = text(definition)?.len();
                 if bytes > MAX_DEFINITION_BYTES {
-                    return Err(Error::invalid(format!(
-                        "The field 'target.definition' has {bytes} bytes, and at most {MAX_DEFINITION_BYTES} are taken; store the \
+                    return Err(Error::invalid_field(
+                        "target.definition",
+                        format!(
+                            "has {bytes} bytes, and at most {MAX_DEFINITION_BYTES} are taken; store the \
                          process with 'ops process load' and name it in 'target.process_ref'."
-                    )));
+                        ),
+                    ));
                 }
             }
             (Some(_), Some(_)) => {
@@ -102,11 +105,14 @@ impl ProcessTarget {
         if let Some(secret) = definition.secrets.first()
             && !processes.allows_inline_secrets(tenant).await?
         {
-            return Err(Error::invalid(format!(
-                "The field 'target.definition' names the secret '{secret}', which only a stored process may: have the operator store \
+            return Err(Error::invalid_field(
+                "target.definition",
+                format!(
+                    "names the secret '{secret}', which only a stored process may: have the operator store \
                  it ('ops process load') and name it in 'target.process_ref', or allow secrets in inline definitions of the project \
                  ('ops project inline-secrets allow')."
-            )));
+                ),
+            ));
         }
         processes.insert_text(tenant, None, &text).await.map(Some)
     }
@@ -126,8 +132,6 @@ fn refused(faults: Vec<process::Fault>) -> Error {
         pointer: fault.pointer,
         message: fault.message,
     });
-    Error::invalid(format!(
-        "The field 'target.definition' has {count}; the first: {first}"
-    ))
-    .with_faults(faults.collect())
+    Error::invalid_field("target.definition", format!("has {count}; the first: {first}"))
+        .with_faults(faults.collect())
 }

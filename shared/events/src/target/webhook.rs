@@ -83,18 +83,18 @@ pub fn of_type_webhook(schema: &mut Schema) {
 
 impl WebhookTarget {
     pub(super) async fn check(&self, outbound: &Outbound) -> Result<()> {
-        outbound.check_now(&self.url).await.map_err(|why| {
-            Error::invalid(format!("The field 'target.url' cannot be delivered to: {why}."))
-        })?;
+        outbound
+            .check_now(&self.url)
+            .await
+            .map_err(|why| Error::invalid_field("target.url", format!("cannot be delivered to: {why}.")))?;
         if self
             .timeout_ms
             .is_some_and(|timeout| !TIMEOUT_MS.contains(&timeout))
         {
-            return Err(Error::invalid(format!(
-                "The field 'target.timeout_ms' must be from {} to {}.",
-                TIMEOUT_MS.start(),
-                TIMEOUT_MS.end()
-            )));
+            return Err(Error::invalid_field(
+                "target.timeout_ms",
+                format!("must be from {} to {}.", TIMEOUT_MS.start(), TIMEOUT_MS.end()),
+            ));
         }
         let mut names = Vec::new();
         for (name, value) in &self.headers {

@@ -39,15 +39,17 @@ fn of_type_workflow(schema: &mut Schema) {
 impl WorkflowTarget {
     pub(super) fn check(&self) -> Result<()> {
         if !(1..=MAX_ENDPOINT).contains(&self.endpoint.chars().count()) {
-            return Err(Error::invalid(format!(
-                "The field 'target.endpoint' names a workflow type in 1 to {MAX_ENDPOINT} characters."
-            )));
+            return Err(Error::invalid_field(
+                "target.endpoint",
+                format!("names a workflow type in 1 to {MAX_ENDPOINT} characters."),
+            ));
         }
         let class = self.workflow_class.as_ref();
         if class.is_some_and(|class| class.chars().count() > MAX_ENDPOINT) {
-            return Err(Error::invalid(format!(
-                "The field 'target.workflow_class' has at most {MAX_ENDPOINT} characters."
-            )));
+            return Err(Error::invalid_field(
+                "target.workflow_class",
+                format!("has at most {MAX_ENDPOINT} characters."),
+            ));
         }
         if let Some(path) = &self.workflow_id {
             path::check("target.workflow_id", path)?;

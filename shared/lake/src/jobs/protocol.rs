@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use platform::error::Place;
 use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,7 +14,6 @@ use crate::import::staging;
 use crate::jobs::{check_keys, check_rows, export, folder, rewrite};
 use crate::query::answer::Format;
 use crate::statement::messages;
-use crate::statement::position::Position;
 use crate::tables::bound::BoundTable;
 use crate::tables::native::TieredTable;
 
@@ -98,7 +98,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     details: Option<String>,
     pub(crate) cause: Option<String>,
-    position: Option<Position>,
+    place: Option<Place>,
 }
 
 impl From<Error> for Failure {
@@ -114,7 +114,7 @@ impl From<Error> for Failure {
                     None => cause,
                 }
             }),
-            position: Position::from_error(&error),
+            place: error.place(),
         }
     }
 }
@@ -128,9 +128,8 @@ impl From<Failure> for Error {
         if let Some(details) = failure.details {
             error = error.with_details(details);
         }
-        if let Some(position) = failure.position {
-            error = error.with_source(position);
-        } else if let Some(cause) = failure.cause {
+        error = error.at(failure.place);
+        if let Some(cause) = failure.cause {
             error = error.with_source(cause);
         }
         // A child's refusal concerns a statement or a row, so its message may quote data.

@@ -77,6 +77,97 @@ pub struct StoreVersion {
     /// Id of the previous version; missing for the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_version_id: Option<String>,
+    /// What the version changed, the schema before the rows: at most 100 changes. Empty for a snapshot, for a
+    /// compaction and for the first version.
+    pub changes: Vec<VersionChange>,
+}
+
+/// A change that a version made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionChange {
+    /// Kind of the change.
+    pub kind: VersionChangeKind,
+    /// Name of the table in this version, or the last name of a dropped one; missing for a change of the data
+    /// store or of a relationship.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Name of the column in this version, or the last name of a dropped one; missing for any other change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// With `rows_changed`: number of rows that the table gained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_added: Option<u64>,
+    /// With `rows_changed` and `table_dropped`: number of rows that the table lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_removed: Option<u64>,
+    /// The change in a sentence of at most 500 characters.
+    pub message: String,
+}
+
+/// Kind of a change that a version made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VersionChangeKind {
+    /// The description of the schema.
+    SchemaDescribed,
+    /// A new table.
+    TableCreated,
+    /// A table is gone.
+    TableDropped,
+    /// A table has another name.
+    TableRenamed,
+    /// The description of a table, or the order of its columns.
+    TableAltered,
+    /// A new column of a table that was there.
+    ColumnAdded,
+    /// A column is gone.
+    ColumnDropped,
+    /// A column has another name.
+    ColumnRenamed,
+    /// The type, a rule, the default, the semantic type or the description of a column.
+    ColumnAltered,
+    /// A new relationship.
+    RelationshipAdded,
+    /// A relationship is gone.
+    RelationshipRemoved,
+    /// The type of a relationship, or the order of all.
+    RelationshipAltered,
+    /// The rows of a table.
+    RowsChanged,
+}
+
+impl VersionChange {
+    pub fn new(kind: VersionChangeKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            table: None,
+            column: None,
+            rows_added: None,
+            rows_removed: None,
+            message: message.into(),
+        }
+    }
+
+    #[must_use]
+    pub fn of_table(self, name: &str) -> Self {
+        Self {
+            table: Some(name.to_owned()),
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub fn of_column(self, table: &str, name: &str) -> Self {
+        Self {
+            column: Some(name.to_owned()),
+            ..self.of_table(table)
+        }
+    }
+
+    /// Whether the change is one of the schema.
+    pub fn is_of_schema(&self) -> bool {
+        self.kind != VersionChangeKind::RowsChanged
+    }
 }
 
 /// Status of an import.

@@ -121,9 +121,10 @@ impl TableAlteration {
         }
         for (list, count) in counts {
             if count > MAX_COLUMNS {
-                return Err(Error::invalid(format!(
-                    "The field '{list}' has more than {MAX_COLUMNS} entries."
-                )));
+                return Err(Error::invalid_field(
+                    list,
+                    format!("has more than {MAX_COLUMNS} entries."),
+                ));
             }
         }
         check_description(

@@ -1,4 +1,4 @@
-//! Describes the schema changes between two versions in words.
+//! Names the schema changes between two versions.
 //!
 //! Tables are compared by table id and columns by field id. So a rename shows as a rename, and a column that
 //! was dropped and added again shows as another column.
@@ -6,22 +6,25 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::records::stores::VersionChange;
+use crate::records::stores::VersionChangeKind::{self, *};
+
 use crate::schema::manifest::{Manifest, ManifestColumn, Relationship, RelationshipType, TableVersion};
 
 /// Most columns listed in the sentence about a new table.
 const MAX_LISTED: usize = 10;
 
-/// Returns a sentence for each change of tables, columns and relationships; empty if the schemas are equal.
-/// Rows and files do not count.
-pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<String> {
+/// Returns each change of tables, columns and relationships; empty if the schemas are equal. Rows and files do
+/// not count.
+pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<VersionChange> {
     let mut changes = Vec::new();
-    if let Some(change) = changed(
+    if let Some(message) = changed(
         "the description",
         "the data store",
         &before.description,
         &after.description,
     ) {
-        changes.push(change);
+        changes.push(VersionChange::new(SchemaDescribed, message));
     }
     let old: BTreeMap<_, _> = before
         .tables
@@ -34,12 +37,13 @@ pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<String> {
         .iter()
         .filter(|table| !new.contains_key(&table.table_id))
     {
-        changes.push(format!("Dropped table {}", table.name));
+        let message = format!("Dropped table {}", table.name);
+        changes.push(VersionChange::new(TableDropped, message).of_table(&table.name));
     }
     for table in &after.tables {
         match old.get(&table.table_id) {
             Some(before) => tables(before, table, &mut changes),
-            None => changes.push(created(table)),
+            None => changes.push(VersionChange::new(TableCreated, created(table)).of_table(&table.name)),
         }
     }
     relationships(before, after, &mut changes);
@@ -48,7 +52,7 @@ pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<String> {
 
 fn created(table: &TableVersion) -> String {
     let count = table.columns.len();
-    let mut columns: Vec<_> = table.columns.iter().take(MAX_LISTED).map(described).collect();
+    let mut columns: Vec<_> = table.columns.iter().take(MAX_LISTED).map(definition).collect();
     if count > MAX_LISTED {
         columns.push(format!("and {} more", count - MAX_LISTED));
     }
@@ -56,7 +60,7 @@ fn created(table: &TableVersion) -> String {
 }
 
 /// Formats a column as in a definition: `qty BIGINT not null default 1`.
-fn described(column: &ManifestColumn) -> String {
+fn definition(column: &ManifestColumn) -> String {
     let mut text = format!("{} {}", column.name, column.column_type);
     if column.primary_key {
         text.push_str(" primary key");
@@ -72,17 +76,20 @@ fn described(column: &ManifestColumn) -> String {
     text
 }
 
-fn tables(before: &TableVersion, after: &TableVersion, changes: &mut Vec<String>) {
+fn tables(before: &TableVersion, after: &TableVersion, changes: &mut Vec<VersionChange>) {
     let name = &after.name;
+    let of_table = |kind, message| VersionChange::new(kind, message).of_table(name);
     if before.name != *name {
-        changes.push(format!("Renamed table {} to {name}", before.name));
+        let message = format!("Renamed table {} to {name}", before.name);
+        changes.push(of_table(TableRenamed, message));
     }
-    changes.extend(changed(
+    let described = changed(
         "the description",
         &format!("table {name}"),
         &before.description,
         &after.description,
-    ));
+    );
+    changes.extend(described.map(|message| of_table(TableAltered, message)));
     let find = |columns: &[ManifestColumn], field_id: u32| {
         columns.iter().position(|column| column.field_id == field_id)
     };
@@ -98,13 +105,17 @@ fn tables(before: &TableVersion, after: &TableVersion, changes: &mut Vec<String>
         .collect();
     for column in &before.columns {
         if !new.contains_key(&column.field_id) {
-            changes.push(format!("Dropped column {name}.{}", column.name));
+            let message = format!("Dropped column {name}.{}", column.name);
+            changes.push(VersionChange::new(ColumnDropped, message).of_column(name, &column.name));
         }
     }
     for column in &after.columns {
         match old.get(&column.field_id) {
             Some(before) => columns(name, before, column, changes),
-            None => changes.push(format!("Added column {name}.{}", described(column))),
+            None => {
+                let message = format!("Added column {name}.{}", definition(column));
+                changes.push(VersionChange::new(ColumnAdded, message).of_column(name, &column.name));
+            }
         }
     }
     let stayed = before
@@ -115,60 +126,66 @@ fn tables(before: &TableVersion, after: &TableVersion, changes: &mut Vec<String>
         .map(|column| find(&after.columns, column.field_id))
         .collect();
     if !places.is_sorted() {
-        changes.push(format!("Changed the order of the columns of table {name}"));
+        let message = format!("Changed the order of the columns of table {name}");
+        changes.push(of_table(TableAltered, message));
     }
 }
 
-fn columns(table: &str, before: &ManifestColumn, after: &ManifestColumn, changes: &mut Vec<String>) {
+fn columns(table: &str, before: &ManifestColumn, after: &ManifestColumn, changes: &mut Vec<VersionChange>) {
     let column = format!("column {table}.{}", after.name);
+    let mut push = |kind: VersionChangeKind, message: String| {
+        changes.push(VersionChange::new(kind, message).of_column(table, &after.name));
+    };
     if before.name != after.name {
-        changes.push(format!(
-            "Renamed column {table}.{} to {}",
-            before.name, after.name
-        ));
+        let message = format!("Renamed column {table}.{} to {}", before.name, after.name);
+        push(ColumnRenamed, message);
     }
     if before.column_type != after.column_type {
-        changes.push(format!(
+        let message = format!(
             "Changed the type of {column} from {} to {}",
             before.column_type, after.column_type
-        ));
+        );
+        push(ColumnAltered, message);
     }
     if before.primary_key != after.primary_key {
-        changes.push(if after.primary_key {
+        let message = if after.primary_key {
             format!("Made {column} part of the primary key")
         } else {
             format!("Took {column} out of the primary key")
-        });
+        };
+        push(ColumnAltered, message);
     }
     if before.nullable != after.nullable {
-        let kind = if after.nullable { "nullable" } else { "not null" };
-        changes.push(format!("Made {column} {kind}"));
+        let rule = if after.nullable { "nullable" } else { "not null" };
+        push(ColumnAltered, format!("Made {column} {rule}"));
     }
     if before.unique != after.unique {
-        let kind = if after.unique { "unique" } else { "not unique" };
-        changes.push(format!("Made {column} {kind}"));
+        let rule = if after.unique { "unique" } else { "not unique" };
+        push(ColumnAltered, format!("Made {column} {rule}"));
     }
     if before.default != after.default {
-        let none = "none".to_owned();
-        let (from, to) = (&before.default, &after.default);
-        changes.push(format!(
-            "Changed the default of {column} from {} to {}",
-            from.as_ref().unwrap_or(&none),
-            to.as_ref().unwrap_or(&none)
-        ));
+        let text = |default: &Option<String>| default.clone().unwrap_or_else(|| "none".to_owned());
+        let (from, to) = (text(&before.default), text(&after.default));
+        push(
+            ColumnAltered,
+            format!("Changed the default of {column} from {from} to {to}"),
+        );
     }
-    changes.extend(changed(
+    let semantics = changed(
         "the semantic type",
         &column,
         &before.semantic_type,
         &after.semantic_type,
-    ));
-    changes.extend(changed(
+    );
+    let description = changed(
         "the description",
         &column,
         &before.description,
         &after.description,
-    ));
+    );
+    for message in semantics.into_iter().chain(description) {
+        push(ColumnAltered, message);
+    }
 }
 
 fn changed<T: PartialEq>(what: &str, whose: &str, before: &Option<T>, after: &Option<T>) -> Option<String> {
@@ -183,31 +200,33 @@ fn changed<T: PartialEq>(what: &str, whose: &str, before: &Option<T>, after: &Op
 /// A column as (table id, field id), because names may change.
 type End = (u32, u32);
 
-fn relationships(before: &Manifest, after: &Manifest, changes: &mut Vec<String>) {
+fn relationships(before: &Manifest, after: &Manifest, changes: &mut Vec<VersionChange>) {
     let (old, new) = (by_ends(before), by_ends(after));
+    let mut push = |kind, message: String| changes.push(VersionChange::new(kind, message));
     let arrow = |relationship: &Relationship| format!("{} → {}", relationship.from, relationship.to);
     for (ends, (relationship, kind)) in &old {
         if !new.contains_key(ends) {
-            changes.push(format!(
-                "Removed the relationship {} ({})",
-                arrow(relationship),
-                kind.as_str()
-            ));
+            let (arrow, kind) = (arrow(relationship), kind.as_str());
+            push(
+                RelationshipRemoved,
+                format!("Removed the relationship {arrow} ({kind})"),
+            );
         }
     }
     for (ends, (relationship, kind)) in &new {
+        let (arrow, kind_text) = (arrow(relationship), kind.as_str());
         match old.get(ends) {
-            None => changes.push(format!(
-                "Added the relationship {} ({})",
-                arrow(relationship),
-                kind.as_str()
-            )),
-            Some((_, before)) if before != kind => changes.push(format!(
-                "Changed the relationship {} from {} to {}",
-                arrow(relationship),
-                before.as_str(),
-                kind.as_str()
-            )),
+            None => push(
+                RelationshipAdded,
+                format!("Added the relationship {arrow} ({kind_text})"),
+            ),
+            Some((_, before)) if before != kind => push(
+                RelationshipAltered,
+                format!(
+                    "Changed the relationship {arrow} from {} to {kind_text}",
+                    before.as_str()
+                ),
+            ),
             Some(_) => {}
         }
     }
@@ -219,7 +238,8 @@ fn relationships(before: &Manifest, after: &Manifest, changes: &mut Vec<String>)
         all.filter(|one| ends.contains_key(one)).collect()
     };
     if old.keys().eq(new.keys()) && order(old, before) != order(new, after) {
-        changes.push("Changed the order of the relationships".to_owned());
+        let message = "Changed the order of the relationships";
+        push(RelationshipAltered, message.to_owned());
     }
 }
 
@@ -254,8 +274,13 @@ mod tests {
         let before = stored();
         let mut after = before.clone();
         change(&mut after);
-        assert_eq!(schema_difference(&before, &after), expected);
-        assert_eq!(schema_difference(&before, &before), Vec::<String>::new());
+        assert_eq!(messages(&before, &after), expected);
+        assert_eq!(schema_difference(&before, &before), []);
+    }
+
+    fn messages(before: &Manifest, after: &Manifest) -> Vec<String> {
+        let changes = schema_difference(before, after).into_iter();
+        changes.map(|change| change.message).collect()
     }
 
     #[test]
@@ -290,7 +315,7 @@ mod tests {
         empty.tables.clear();
         empty.relationships.clear();
         assert_eq!(
-            schema_difference(&empty, &stored())[..2],
+            messages(&empty, &stored())[..2],
             [
                 "Created table orders (id BIGINT primary key, customer_id BIGINT not null, total DECIMAL(18,4) default 0, \
                  status STRING default 'open', note JSON)",

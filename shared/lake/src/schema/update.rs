@@ -62,9 +62,10 @@ impl SchemaUpdate {
             ("relationships", relationships, MAX_RELATIONSHIPS),
         ] {
             if count > most {
-                return Err(Error::invalid(format!(
-                    "The field '{list}' has more than {most} entries."
-                )));
+                return Err(Error::invalid_field(
+                    list,
+                    format!("has more than {most} entries."),
+                ));
             }
         }
         check_description(

@@ -8,7 +8,6 @@ use platform::{Error, ErrorKind};
 use serde::Deserialize;
 
 use crate::statement::parameters::Rewritten;
-use crate::statement::position::Position;
 
 /// Longest message shown to a caller, in characters.
 const MAX_LENGTH: usize = 1_000;
@@ -237,8 +236,12 @@ fn error_at(
     let sentence = closed(&sentence);
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
-            let position @ Position { line, column } = rewritten.position(original, position);
-            Error::new(kind, format!("Line {line}, column {column}: {sentence}")).with_source(position)
+            let place = rewritten.place(original, position);
+            Error::new(
+                kind,
+                format!("Line {}, column {}: {sentence}", place.line, place.column),
+            )
+            .at(place)
         }
         None => Error::new(kind, sentence),
     }

@@ -6,7 +6,6 @@ pub(crate) mod messages;
 pub mod parameters;
 pub(crate) mod pivot_queries;
 pub(crate) mod planned;
-pub(crate) mod position;
 pub(crate) mod scanner;
 pub(crate) mod tree;
 pub(crate) mod volatile;

@@ -16,10 +16,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use platform::{Error, Result};
+use platform::{Error, Result, error};
 use serde_json::{Map, Number, Value};
 
-use crate::statement::position::Position;
 use crate::statement::scanner::{Piece, Place, is_word_part, parameter_end, scan};
 
 /// Most elements of all arrays of a query together.
@@ -107,14 +106,14 @@ impl Rewritten {
         }
     }
 
-    /// Returns the position in the caller's text `original` for byte `offset` of the rewritten statement.
-    pub(crate) fn position(&self, original: &str, offset: usize) -> Position {
+    /// Returns the place in the caller's text `original` of byte `offset` of the rewritten statement.
+    pub(crate) fn place(&self, original: &str, offset: usize) -> error::Place {
         let target = self.in_original(offset);
         let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
         let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
         let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
         let newlines = before.iter().filter(|byte| **byte == b'\n').count();
-        Position {
+        error::Place {
             line: newlines + 1,
             column: line.iter().filter(is_letter).count() + 1,
         }
@@ -216,11 +215,12 @@ fn rewrite_with(
             // Replaced by as many spaces as it has bytes, so that positions stay.
             Piece::Space(text) => rewritten.sql.extend(text.bytes().map(|_| ' ')),
             Piece::Placeholder { offset } => {
-                let position @ Position { line, column } = rewritten.position(sql, offset);
+                let place = rewritten.place(sql, offset);
                 return Err(Error::invalid(format!(
-                    "Line {line}, column {column}: parameters are written as {{{{name}}}}, not with '$' or '?'."
+                    "Line {}, column {}: parameters are written as {{{{name}}}}, not with '$' or '?'.",
+                    place.line, place.column
                 ))
-                .with_source(position));
+                .at(place));
             }
             Piece::Parameter { name, offset, place } => {
                 let replacement = match replacements.entry((name, place)) {

@@ -3,12 +3,12 @@ use serde_json::json;
 
 use super::*;
 
-const fn at(line: usize, column: usize) -> Position {
-    Position { line, column }
-}
-
 fn rewritten(sql: &str, params: Value) -> Rewritten {
     rewrite(sql, params.as_object().unwrap()).unwrap()
+}
+
+fn place(line: usize, column: usize) -> error::Place {
+    error::Place { line, column }
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn missing_values_objects_and_foreign_placeholders_are_refused() {
 fn positions_are_those_of_the_callers_text() {
     let sql = "select {{a}},\n {{a}} é nope";
     let result = rewritten(sql, json!({ "a": [1, 2, 3] }));
-    assert_eq!(result.position(sql, result.sql.find("nope").unwrap()), at(2, 10));
-    assert_eq!(result.position(sql, result.sql.find("$2").unwrap()), at(1, 8));
-    assert_eq!(result.position(sql, 10_000), at(2, 14));
+    assert_eq!(result.place(sql, result.sql.find("nope").unwrap()), place(2, 10));
+    assert_eq!(result.place(sql, result.sql.find("$2").unwrap()), place(1, 8));
+    assert_eq!(result.place(sql, 10_000), place(2, 14));
     let sql = "select 'ééé',\n 'é', nope";
     assert_eq!(
-        rewritten(sql, json!({})).position(sql, sql.find("nope").unwrap()),
-        at(2, 7)
+        rewritten(sql, json!({})).place(sql, sql.find("nope").unwrap()),
+        place(2, 7)
     );
 }
 
@@ -219,16 +219,20 @@ fn places_are_those_of_the_caller_also_after_an_edit() {
     ]);
     assert_eq!(edited.sql, "pivot t on\n$1 IN p0, x in  p1 \nusing $1 + y");
     assert_eq!(edited.values, rewritten.values);
-    for (part, place) in [
-        ("pivot", at(1, 1)),
-        ("$1 IN", at(2, 1)),
-        (", x", at(2, 6)),
-        ("p1", at(2, 13)),
-        ("using", at(3, 1)),
-        (" + y", at(3, 12)),
+    for (part, (line, column)) in [
+        ("pivot", (1, 1)),
+        ("$1 IN", (2, 1)),
+        (", x", (2, 6)),
+        ("p1", (2, 13)),
+        ("using", (3, 1)),
+        (" + y", (3, 12)),
     ] {
-        assert_eq!(edited.position(original, find(&edited, part)), place, "{part}");
+        assert_eq!(
+            edited.place(original, find(&edited, part)),
+            place(line, column),
+            "{part}"
+        );
     }
     let part = rewritten.part(open + 1..close - 1);
-    assert_eq!(part.position(original, find(&part, "select")), at(2, 14));
+    assert_eq!(part.place(original, find(&part, "select")), place(2, 14));
 }

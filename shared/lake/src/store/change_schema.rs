@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::records::stores::VersionChange;
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use tempfile::TempDir;
 
@@ -190,8 +191,11 @@ fn replace(manifest: &mut Manifest, table: TableVersion) {
 }
 
 /// Builds the message of a version whose author gave none.
-fn summary(changes: &[String]) -> String {
-    let listed = changes.iter().take(MAX_LISTED).map(String::as_str);
+fn summary(changes: &[VersionChange]) -> String {
+    let listed = changes
+        .iter()
+        .take(MAX_LISTED)
+        .map(|change| change.message.as_str());
     let listed = listed.collect::<Vec<_>>().join("; ");
     match changes.len().saturating_sub(MAX_LISTED) {
         0 => listed,

@@ -6,8 +6,7 @@ use platform::records::Written;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 
-use crate::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
-
+use super::changes::changes;
 use super::steps::Step;
 use super::{DataStores, keys};
 use crate::schema::manifest::Manifest;
@@ -112,6 +111,8 @@ impl DataStores {
         })?;
         let manifest = self.write_manifest(tenant, change.manifest).await?;
         self.reached(Step::ManifestWritten);
+        let import = change.import.as_ref().map(|import| &import.record);
+        let changes = changes(&base.manifest, &manifest, import);
         let record = StoreRecord {
             schema_version: manifest.schema_version,
             version_id: manifest.version_id.clone(),
@@ -129,6 +130,7 @@ impl DataStores {
         let version = StoreVersion {
             is_snapshot: snapshot_name.is_some(),
             snapshot_name,
+            changes,
             ..version_record(&manifest, change.message, author, now)
         };
         let import = change.import.map(|import| CompletedImport {
@@ -203,6 +205,7 @@ pub(super) fn version_record(
         created_at: now,
         created_by: author.reference.clone(),
         parent_version_id: manifest.parent_version_id.clone(),
+        changes: Vec::new(),
     }
 }
 

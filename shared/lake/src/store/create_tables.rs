@@ -28,7 +28,7 @@ impl DataStores {
 
 fn check(definitions: &[TableDefinition]) -> Result<()> {
     if definitions.is_empty() {
-        return Err(Error::invalid("The field 'tables' must hold at least one table."));
+        return Err(Error::invalid_field("tables", "must hold at least one table."));
     }
     if definitions.len() > MAX_TABLES {
         return Err(Error::invalid(format!(

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use bytes::Bytes;
 use futures::future::try_join;
-use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use platform::sources::RemoteFile;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
@@ -323,7 +323,7 @@ impl Import {
 fn check(manifest: &Manifest, import: &Import) -> Result<Vec<String>> {
     let mut names = Vec::new();
     if import.tables.is_empty() {
-        return Err(Error::invalid("The field 'tables' must name at least one table."));
+        return Err(Error::invalid_field("tables", "must name at least one table."));
     }
     for wanted in &import.tables {
         let table = table(manifest, &wanted.table)?;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use arrow::array::{Array as _, Int64Array, StringArray};
-use lake::{Answer, Format, Position};
+use lake::{Answer, Format};
 use platform::Result;
+use platform::error::Place;
 use serde_json::{Map, Value, json};
 
 use crate::fixture::{Store, limits, table};
@@ -286,11 +287,7 @@ async fn an_error_of_a_statement_knows_its_place() {
         ("select nofunction(1)", 1, 8),
     ] {
         let error = store.engine.validate(store.scope(), sql).await.unwrap_err();
-        assert_eq!(
-            Position::from_error(&error),
-            Some(Position { line, column }),
-            "{sql}: {error}"
-        );
+        assert_eq!(error.place(), Some(Place { line, column }), "{sql}: {error}");
     }
     for sql in [
         "select quantile_cont(qty, {{q}}) from orders limit {{n}}",
@@ -304,5 +301,5 @@ async fn an_error_of_a_statement_knows_its_place() {
         assert!(valid.is_ok(), "{sql}: {}", valid.unwrap_err());
     }
     let error = store.engine.validate(store.scope(), "").await.unwrap_err();
-    assert_eq!(Position::from_error(&error), None, "{error}");
+    assert_eq!(error.place(), None, "{error}");
 }

@@ -51,6 +51,17 @@ pub struct ErrorBody {
     /// Further information, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+    /// Path of the faulty field of the request, such as `target.url` or `tags[1]`; missing if no single field
+    /// is faulty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Line of the fault in the text that the error is about, from 1: a statement, the content of a template,
+    /// or the query of a list. Missing if the place is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Place in that line in characters, from 1; missing if the place is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
     /// First 100 faulty rows, by table and row, of an import that failed because of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
@@ -205,6 +216,9 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
         error: failure.kind().code(),
         message: shortened(failure.message().to_owned()),
         details: failure.details().map(str::to_owned).map(shortened),
+        field: failure.field().map(str::to_owned),
+        line: failure.place().map(|place| place.line),
+        column: failure.place().map(|place| place.column),
         errors: failure.row_errors().to_vec(),
         faults: failure.faults().to_vec(),
         request_id: request_id.to_owned(),

@@ -171,7 +171,8 @@ fn parse_by<T: DeserializeOwned>(rules: Rules<'_>, bytes: &[u8]) -> Result<T, Er
         let cause = error.into_inner();
         if cause.is_data() && path != "." {
             let dot = if path.starts_with('[') { "" } else { "." };
-            Error::invalid(format!("The body is not as it must be at ${dot}{path}: {cause}.")).quoting_data()
+            let message = format!("The body is not as it must be at ${dot}{path}: {cause}.");
+            Error::invalid(message).about(path).quoting_data()
         } else if cause.is_data() {
             Error::invalid(format!("The body is not as it must be: {cause}.")).quoting_data()
         } else {
@@ -214,10 +215,10 @@ pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Err
             below => format!(".{below}"),
         };
         let cause = error.into_inner();
-        Error::invalid(format!(
-            "The body is not as it must be at $.{path}{below}: {cause}."
-        ))
-        .quoting_data()
+        let message = format!("The body is not as it must be at $.{path}{below}: {cause}.");
+        Error::invalid(message)
+            .about(format!("{path}{below}"))
+            .quoting_data()
     })
 }
 

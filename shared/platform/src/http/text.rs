@@ -8,17 +8,19 @@ pub const MAX_NAME_LENGTH: usize = 200;
 /// Checks a name: 1 to 200 characters, not only white space, no control characters. Errors name the field.
 pub fn check_name(field: &str, text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid(format!("The field '{field}' must not be empty.")));
+        return Err(Error::invalid_field(field, "must not be empty."));
     }
     if text.chars().count() > MAX_NAME_LENGTH {
-        return Err(Error::invalid(format!(
-            "The field '{field}' is longer than {MAX_NAME_LENGTH} characters."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            format!("is longer than {MAX_NAME_LENGTH} characters."),
+        ));
     }
     if text.chars().any(char::is_control) {
-        return Err(Error::invalid(format!(
-            "The field '{field}' holds a control character; remove it."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            "holds a control character; remove it.",
+        ));
     }
     Ok(())
 }
@@ -41,9 +43,10 @@ pub fn check_description(field: &str, text: Option<&str>) -> Result<()> {
 
 fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
     match text.map_or(0, |text| text.chars().count()) {
-        count if count > most => Err(Error::invalid(format!(
-            "The field '{field}' has {count} characters and is longer than {most}; shorten it."
-        ))),
+        count if count > most => Err(Error::invalid_field(
+            field,
+            format!("has {count} characters and is longer than {most}; shorten it."),
+        )),
         _ => Ok(()),
     }
 }
@@ -56,14 +59,16 @@ const MAX_ID_BYTES: usize = 400;
 pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     check_name(field, id)?;
     if id.len() > MAX_ID_BYTES {
-        return Err(Error::invalid(format!(
-            "The field '{field}' is longer than {MAX_ID_BYTES} bytes."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            format!("is longer than {MAX_ID_BYTES} bytes."),
+        ));
     }
     if id.contains('#') {
-        return Err(Error::invalid(format!(
-            "The field '{field}' is '{id}'; an id holds no '#'."
-        )));
+        return Err(Error::invalid_field(
+            field,
+            format!("is '{id}'; an id holds no '#'."),
+        ));
     }
     Ok(())
 }
@@ -71,7 +76,7 @@ pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
 /// Checks tags: at most 50, each a name.
 pub fn check_tags(tags: &[String]) -> Result<()> {
     if tags.len() > 50 {
-        return Err(Error::invalid("The field 'tags' has more than 50 entries."));
+        return Err(Error::invalid_field("tags", "has more than 50 entries."));
     }
     tags.iter()
         .enumerate()

@@ -76,9 +76,10 @@ impl ProcessRef {
                     version: version.map(str::to_owned),
                 })
             }
-            _ => Err(Error::invalid(format!(
-                "The field '{field}' names no process; write namespace/name for the highest version, or namespace/name@version."
-            ))),
+            _ => Err(Error::invalid_field(
+                field,
+                "names no process; write namespace/name for the highest version, or namespace/name@version.",
+            )),
         }
     }
 }
@@ -221,9 +222,10 @@ impl Processes {
             [] => "the project has none".to_owned(),
             names => format!("there are {}", names.join(", ")),
         };
-        Err(Error::invalid(format!(
-            "The field '{field}' names the process '{process}', which does not exist; {there}."
-        )))
+        Err(Error::invalid_field(
+            field,
+            format!("names the process '{process}', which does not exist; {there}."),
+        ))
     }
 
     /// Lists the processes of a project, by name and version.

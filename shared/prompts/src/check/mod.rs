@@ -5,6 +5,8 @@ mod foreign;
 mod handlebars;
 mod variables;
 
+use crate::records::prompts::ContentType;
+use platform::Error;
 use serde_json::Value;
 
 use crate::records::prompts::ContentType;
@@ -15,15 +17,15 @@ use crate::template::{Parsed, Template};
 
 pub use foreign::foreign_variable;
 
-/// Fails for content that cannot be rendered, with a sentence that has its line and column, both from 1.
-pub fn check(content_type: ContentType, content: &str) -> Result<Template, String> {
+/// Fails with 400 for content that cannot be rendered.
+pub fn check(content_type: ContentType, content: &str) -> Result<Template, Error> {
     let checked = Template::compile(content_type, content).and_then(|template| {
         if let Parsed::Handlebars(program) = &template.0 {
             handlebars::check(program)?;
         }
         Ok(template)
     });
-    checked.map_err(|error| sentence(content_type, &error))
+    checked.map_err(|error| refusal(content_type, &error))
 }
 
 /// Returns a sentence for each variable of a template that its schema lacks.
@@ -31,7 +33,7 @@ pub fn unknown_variables(template: &Template, schema: &Value) -> Vec<String> {
     variables::unknown(template, schema)
 }
 
-fn sentence(content_type: ContentType, error: &RenderError) -> String {
+fn refusal(content_type: ContentType, error: &RenderError) -> Error {
     let language = match content_type {
         ContentType::Handlebars => "Handlebars",
         ContentType::Jst => "JavaScript",
@@ -41,10 +43,11 @@ fn sentence(content_type: ContentType, error: &RenderError) -> String {
         Some(place) => format!(" at {place}"),
         None => String::new(),
     };
-    format!(
+    let message = format!(
         "The content is not a valid {language} template{at}: {}.",
         error.reason
-    )
+    );
+    Error::invalid(message).at(error.place)
 }
 
 /// Fails for a content that is too large to be parsed.
@@ -61,7 +64,8 @@ pub fn check_size(content_type: ContentType, content: &str) -> Result<(), Render
 mod tests {
     use super::*;
 
-    fn refusal(content_type: ContentType, content: &str) -> String {
+    #[track_caller]
+    fn refusal(content_type: ContentType, content: &str) -> Error {
         check(content_type, content).map(drop).unwrap_err()
     }
 
@@ -70,7 +74,7 @@ mod tests {
         for content_type in [ContentType::Handlebars, ContentType::Jst] {
             assert!(check(content_type, &"x".repeat(MAX_CONTENT_BYTES)).is_ok());
             let refusal = refusal(content_type, &"é".repeat(MAX_CONTENT_BYTES / 2 + 1));
-            assert!(refusal.contains("at most 65536 bytes"), "{refusal}");
+            assert!(refusal.message().contains("at most 65536 bytes"), "{refusal}");
         }
         assert!(check(ContentType::Text, &"x".repeat(MAX_CONTENT_BYTES + 1)).is_ok());
     }
@@ -138,9 +142,10 @@ mod tests {
         ] {
             let refusal = refusal(content_type, content);
             assert!(
-                refusal.contains(&format!("at {place}:")) && refusal.contains(reason),
+                refusal.message().contains(&format!("at {place}:")) && refusal.message().contains(reason),
                 "{content}: {refusal}"
             );
+            assert_eq!(refusal.place().unwrap().to_string(), place, "{content}");
         }
     }
 

@@ -174,7 +174,7 @@ impl Conversing {
         self.waits_for(None);
         Ok(ToolResult {
             id: call.id.clone(),
-            text: format!("The user answers: {text}"),
+            text: ask_user::result(&text),
             failed: false,
         })
     }

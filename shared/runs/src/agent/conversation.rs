@@ -1,10 +1,13 @@
 //! Keeps the messages of a conversation within size limits.
 
+use std::collections::HashSet;
+
 use models::{Content, Message, ToolResult};
 use serde_json::{Value, json};
 use workflow::Failure;
 
 use super::shortened::shortened;
+use super::tools::ask_user;
 
 /// Maximum size of a conversation that the model receives.
 pub const MAX_BYTES: usize = 1_000_000;
@@ -66,7 +69,19 @@ impl Conversation {
 
     /// Returns the conversation for the query `Conversation`, which people read.
     pub fn shown(&self) -> Value {
-        self.messages.iter().map(shown).collect()
+        let calls = self.messages.iter().flat_map(|message| match message {
+            Message::Assistant { content } => content.as_slice(),
+            Message::User { .. } | Message::Tool { .. } => &[],
+        });
+        let questions = calls.filter_map(|part| match part {
+            Content::ToolCall(call) if call.name == ask_user::NAME => Some(call.id.as_str()),
+            Content::ToolCall(_) | Content::Text { .. } => None,
+        });
+        let questions = questions.collect();
+        self.messages
+            .iter()
+            .map(|message| shown(message, &questions))
+            .collect()
     }
 }
 
@@ -95,7 +110,8 @@ fn cut(message: &mut Message) {
     }
 }
 
-fn shown(message: &Message) -> Value {
+/// Shows a message. `questions` has the ids of the calls that asked the user; their results have the answer.
+fn shown(message: &Message, questions: &HashSet<&str>) -> Value {
     match message {
         Message::User { text } => json!({ "role": "user", "text": text }),
         Message::Assistant { content } => {
@@ -109,7 +125,16 @@ fn shown(message: &Message) -> Value {
             json!({ "role": "assistant", "text": text, "tool_calls": calls.collect::<Vec<_>>() })
         }
         Message::Tool { results } => {
-            let result = |result: &ToolResult| json!({ "tool_call_id": result.id, "text": result.text, "is_error": result.failed });
+            let result = |result: &ToolResult| {
+                let mut shown =
+                    json!({ "tool_call_id": result.id, "text": result.text, "is_error": result.failed });
+                let answer =
+                    ask_user::answer(&result.text).filter(|_| questions.contains(result.id.as_str()));
+                if let Some(answer) = answer {
+                    shown["answer"] = answer.into();
+                }
+                shown
+            };
             json!({ "role": "tool", "results": results.iter().map(result).collect::<Vec<_>>() })
         }
     }

@@ -2,14 +2,13 @@
 
 mod memory;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use platform::{Clock, Tenant};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use workflow::engine::{Engine, Ids, Services, Sleep, StartRun};
 use workflow::event::EventKind;
 use workflow::testing::check_history;
@@ -74,9 +73,10 @@ fn outside_of(done: &Done, parent: String) -> Registry {
 
 struct Quick;
 
+#[async_trait]
 impl Sleep for Quick {
-    fn sleep(&self, _: u64) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::task::yield_now())
+    async fn sleep(&self, _: u64) {
+        tokio::task::yield_now().await
     }
 }
 

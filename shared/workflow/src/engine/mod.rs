@@ -28,14 +28,13 @@ mod terminate;
 mod update;
 mod write;
 
-use std::sync::Arc;
-
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use platform::api::Api;
 use platform::auth::Viewer;
 use platform::bus::Bus;
 use platform::queue::Queue;
 use platform::{Clock, Error, Result, Tenant};
+use std::sync::Arc;
 
 use crate::event::Event;
 use crate::registry::Registry;
@@ -65,16 +64,18 @@ pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> R
 }
 
 /// Waits, so that tests can replace time.
+#[async_trait]
 pub trait Sleep: Send + Sync {
     /// The time counts from the call, not from the first poll.
-    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()>;
+    async fn sleep(&self, millis: u64);
 }
 
 pub struct TokioSleep;
 
+#[async_trait]
 impl Sleep for TokioSleep {
-    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(std::time::Duration::from_millis(millis)))
+    async fn sleep(&self, millis: u64) {
+        tokio::time::sleep(std::time::Duration::from_millis(millis)).await
     }
 }
 

@@ -141,6 +141,14 @@ impl FilterError {
             message: message.into(),
         }
     }
+
+    /// Returns the place in `text`, the filter that does not parse.
+    pub fn place(&self, text: &str) -> platform::error::Place {
+        let mut place = platform::error::Place::START;
+        let before: String = text.chars().take(self.column.saturating_sub(1)).collect();
+        place.advance(&before);
+        place
+    }
 }
 
 impl fmt::Display for FilterError {

@@ -94,6 +94,8 @@ pub(super) struct Core {
     pub timers: u64,
     pub derived: u64,
     waiting: Vec<String>,
+    /// Names of the signals that the code waits for.
+    awaited_signals: Vec<String>,
     ended: bool,
     /// The code is being dropped: further commands are ignored.
     pub sealed: bool,
@@ -150,6 +152,7 @@ impl Core {
             timers: 0,
             derived: 0,
             waiting: Vec::new(),
+            awaited_signals: Vec::new(),
             ended: false,
             sealed: false,
             abort: replay.abort.cloned(),
@@ -372,7 +375,9 @@ impl Core {
             .channels
             .iter()
             .filter(|(_, channel)| !channel.wakers.is_empty())
-            .map(|(name, _)| format!("signal {name}"));
+            .map(|(name, _)| name.clone());
+        self.awaited_signals = signals.collect();
+        let signals = self.awaited_signals.iter().map(|name| format!("signal {name}"));
         self.waiting = operations.chain(signals).collect();
     }
 
@@ -444,6 +449,7 @@ pub(super) fn answer(
         (Some(handler), _) => Some(handler()),
         (None, "__state") => Some(Ok(Payload::null())),
         (None, "__stack") => Some(Payload::from_value(&core.borrow().waiting)),
+        (None, "__signals") => Some(Payload::from_value(&core.borrow().awaited_signals)),
         (None, _) => None,
     }
 }

@@ -99,9 +99,10 @@ async fn a_question_is_answered_by_a_signal_and_the_conversation_is_listed_local
     runs.signal(&run, "UserInput", &json!({ "message": "The first." }))
         .await;
     runs.wait_for_status(&run, "COMPLETED").await;
+    let result = &world.results(&run).await[0];
     assert_eq!(
-        world.results(&run).await[0]["text"],
-        "The user answers: The first."
+        (&result["text"], &result["answer"]),
+        (&json!("The user answers: The first."), &json!("The first."))
     );
 
     let listed = |token: String| async move {

@@ -15,19 +15,19 @@ const MAX_MADE = 256 * 1_048_576;
 const OBJECT = 64;
 const FIELD = 16;
 
-let made = 0;
+let total = 0;
 /** What was held when it was last looked at. */
 let held = 0;
 
 /** Throws where the chart has no room for so many bytes more. */
 export function check(bytes: number): void {
-  if (!(made + bytes <= MAX_MADE)) throw new Error(`The chart needs more than ${MAX_MB} MB of memory and was stopped. Show fewer rows, marks or views.`);
+  if (!(total + bytes <= MAX_MADE)) throw new Error(`The chart needs more than ${MAX_MB} MB of memory and was stopped. Show fewer rows, marks or views.`);
 }
 
 /** Counts bytes that the chart makes. */
 export function take(bytes: number): void {
   check(bytes);
-  made += bytes;
+  total += bytes;
 }
 
 /** Counts what `value` is made of, but nothing that it refers to. */
@@ -38,8 +38,8 @@ export function weigh<T>(value: T): T {
 
 /** Begins a run: counts again what the chart holds, where it has made much since the last time. */
 export function begin(root: object): void {
-  if (made < held + MAX_MADE / 4) return;
-  made = held = reachable(root);
+  if (total < held + MAX_MADE / 4) return;
+  total = held = reachable(root);
   check(0);
 }
 

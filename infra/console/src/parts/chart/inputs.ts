@@ -13,8 +13,8 @@ export type Binding = { signal: string } & Partial<Record<'input' | 'name' | 'op
 /** Returns the field of a parameter; none where the specification names an element of the page instead. */
 export function inputOf({ signal, input, name, options, labels, min, max, step }: Binding, value: unknown): Input[] {
   if (typeof input !== 'string') return [];
-  const given: readonly unknown[] = Array.isArray(options) ? options.slice(0, MAX_OPTIONS) : [];
-  if (given.length === 0 && ['select', 'radio'].includes(input)) return [];
+  const values: readonly unknown[] = Array.isArray(options) ? options.slice(0, MAX_OPTIONS) : [];
+  if (values.length === 0 && ['select', 'radio'].includes(input)) return [];
   // As Vega has it: a range holds the value that the parameter begins with.
   const begin = Number(value) || 0;
   const most = number(max) ?? Math.max(100, begin);
@@ -23,7 +23,7 @@ export function inputOf({ signal, input, name, options, labels, min, max, step }
       signal,
       type: input,
       label: typeof name === 'string' ? name : signal,
-      options: given.map((option, index) => ({ value: option, label: String((Array.isArray(labels) ? labels[index] : undefined) ?? option) })),
+      options: values.map((option, index) => ({ value: option, label: String((Array.isArray(labels) ? labels[index] : undefined) ?? option) })),
       min: number(min) ?? Math.min(0, most, begin),
       max: most,
       step: number(step) ?? 'any',

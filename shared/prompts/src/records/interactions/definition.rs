@@ -191,10 +191,10 @@ impl Interaction {
     pub fn check(&self) -> Result<()> {
         check_resource_id("id", &self.id)?;
         if self.id.starts_with("app:") || self.id.starts_with("sys:") {
-            return Err(Error::invalid(format!(
-                "The field 'id' is '{}'; an id does not begin with 'app:' or 'sys:'.",
-                self.id
-            )));
+            return Err(Error::invalid_field(
+                "id",
+                format!("is '{}'; an id does not begin with 'app:' or 'sys:'.", self.id),
+            ));
         }
         check_name("name", &self.name)?;
         check_length("description", self.description.as_deref(), MAX_DESCRIPTION)?;
@@ -276,9 +276,10 @@ impl InteractionVersion {
 
 fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
     match text.is_some_and(|text| text.trim().is_empty() || text.chars().count() > most) {
-        true => Err(Error::invalid(format!(
-            "The field '{field}' has 1 to {most} characters."
-        ))),
+        true => Err(Error::invalid_field(
+            field,
+            format!("has 1 to {most} characters."),
+        )),
         false => Ok(()),
     }
 }

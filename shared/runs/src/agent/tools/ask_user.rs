@@ -12,6 +12,9 @@ pub const NAME: &str = "ask_user";
 /// Maximum length of a question.
 const MAX_QUESTION_CHARACTERS: usize = 5_000;
 
+/// Begin of the result, which tells the model whose words follow.
+const ANSWER: &str = "The user answers: ";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -33,4 +36,14 @@ pub fn question(arguments: &Value) -> Result<String, Refusal> {
         "" => Err(Refusal("The argument 'question' is empty.".to_owned())),
         text => Ok(text.chars().take(MAX_QUESTION_CHARACTERS).collect()),
     }
+}
+
+/// Returns the result of a question that the user answered with `text`.
+pub fn result(text: &str) -> String {
+    format!("{ANSWER}{text}")
+}
+
+/// Returns the answer of the user from the result of a question; None for one that was refused.
+pub fn answer(result: &str) -> Option<&str> {
+    result.strip_prefix(ANSWER)
 }

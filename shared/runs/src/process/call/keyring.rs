@@ -8,11 +8,11 @@ use process::Data;
 use url::Url;
 
 use super::request::Response;
-use crate::records::process_secrets::Holder;
 use super::{CallError, Ended, ErrorKind};
 use crate::hosts::has_host;
 use crate::process::definitions::Origin;
 use crate::process::services::ProcessServices;
+use crate::records::process_secrets::Holder;
 use crate::redaction::Redaction;
 use crate::secrets::Withheld;
 

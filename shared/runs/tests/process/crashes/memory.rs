@@ -1,5 +1,6 @@
 //! Keeps records in memory, which survive the services that write them.
 
+use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
 
 use conformance::Tables;
@@ -7,8 +8,7 @@ use conformance::model::Model;
 use conformance::nowhere::Nowhere;
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::queue::{BoxFuture, Delivery, Queue};
-use platform::records::runs::Runs;
+use platform::queue::{Delivery, Queue};
 use platform::records::store::{Item, Page, Position, Query, RecordStore, Step};
 use platform::records::{Key, Table, Written};
 use platform::{Result, Tenant};
@@ -16,6 +16,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
 use workflow::event::Event;
+use workflow::records::runs::Runs;
 use workflow::records::runs::{Committed, DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::store::Store as _;
@@ -128,75 +129,49 @@ fn over(records: Arc<dyn RecordStore>) -> TableStore {
     TableStore::new(runs, Objects::new(Arc::new(Nowhere), "objects"))
 }
 
+#[async_trait]
 impl RecordStore for Memory {
-    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.find(table, key).await
-        })
+    async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
+        self.alive().await;
+        self.records.find(table, key).await
     }
 
-    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.find_many(table, keys).await
-        })
+    async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        self.alive().await;
+        self.records.find_many(table, keys).await
     }
 
-    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
-        self.transact(vec![step])
+    async fn write(&self, step: Step) -> Result<Written> {
+        self.transact(vec![step]).await
     }
 
-    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
-        Box::pin(async move {
+    async fn transact(&self, steps: Vec<Step>) -> Result<Written> {
+        self.alive().await;
+        let written = self.records.transact(steps).await;
+        if self.dies() {
             self.alive().await;
-            let written = self.records.transact(steps).await;
-            if self.dies() {
-                self.alive().await;
-            }
-            written
-        })
+        }
+        written
     }
 
-    fn add<'a>(
-        &'a self,
-        table: &'a str,
-        key: &'a Key,
-        number: &'a str,
-        amount: u64,
-        expires_at: i64,
-    ) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.add(table, key, number, amount, expires_at).await
-        })
+    async fn add(&self, table: &str, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        self.alive().await;
+        self.records.add(table, key, number, amount, expires_at).await
     }
 
-    fn page<'a>(
-        &'a self,
-        table: &'a str,
-        query: &'a Query,
-        most: usize,
-        start: Option<Position>,
-    ) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.page(table, query, most, start).await
-        })
+    async fn page(&self, table: &str, query: &Query, most: usize, start: Option<Position>) -> Result<Page> {
+        self.alive().await;
+        self.records.page(table, query, most, start).await
     }
 
-    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.count(table, query).await
-        })
+    async fn count(&self, table: &str, query: &Query) -> Result<u64> {
+        self.alive().await;
+        self.records.count(table, query).await
     }
 
-    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
-        Box::pin(async move {
-            self.alive().await;
-            self.records.scan(table, start).await
-        })
+    async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
+        self.alive().await;
+        self.records.scan(table, start).await
     }
 }
 

@@ -44,19 +44,19 @@ export function harmless(spec: Spec): { spec: Spec; left: string[] } {
     if (typeof value === 'number') return Math.min(value, LIMITS[key] ?? Infinity);
     if (Array.isArray(value)) return value.map((item) => clean(item, key, depth + 1));
     if (typeof value !== 'object' || value === null) return value;
-    const kept: Spec = {};
+    const copy: Spec = {};
     for (const [name, part] of Object.entries(value)) {
       if (REFUSED.has(name)) left.add(name);
       else if (name === 'data') {
         const values = (part as Spec | null)?.['values'];
-        if (Array.isArray(values)) kept[name] = { values };
+        if (Array.isArray(values)) copy[name] = { values };
         else left.add(name);
       } else if (name === 'keyvals' && !Array.isArray(part)) left.add(name);
       // Another step of bins would be another chart; the part that draws limits their number.
-      else if (key === 'bin' && (name === 'step' || name === 'steps')) kept[name] = clean(part, '', depth + 1);
-      else kept[name] = clean(part, name, depth + 1);
+      else if (key === 'bin' && (name === 'step' || name === 'steps')) copy[name] = clean(part, '', depth + 1);
+      else copy[name] = clean(part, name, depth + 1);
     }
-    return kept;
+    return copy;
   };
   return { spec: clean(spec, '', 0) as Spec, left: [...left] };
 }

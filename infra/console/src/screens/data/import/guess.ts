@@ -67,9 +67,9 @@ function csvRows(text: string): Row[] {
   const field = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/gy;
   const body = text.replace(/^\uFEFF/, '');
   while (field.lastIndex < body.length && rows.length <= MAX_ROWS + 1) {
-    const found = field.exec(body);
-    if (found === null) break;
-    const [, value = '', end] = found;
+    const match = field.exec(body);
+    if (match === null) break;
+    const [, value = '', end] = match;
     rows.at(-1)?.push(value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value === '' ? null : value);
     if (end !== ',') rows.push([]);
   }

@@ -5,7 +5,7 @@ import type { Result } from './result';
 export async function ask(store: string, version: string, body: Schemas['QueryRequest'], signal?: AbortSignal): Promise<Result> {
   const options = { body, ...(signal && { signal }) };
   const path = { store_id: store };
-  const sent =
+  const result =
     version === ''
       ? answer(client.POST('/api/v1/data/{store_id}/query', { params: { path }, ...options }))
       : answer(
@@ -15,5 +15,5 @@ export async function ask(store: string, version: string, body: Schemas['QueryRe
           }),
         );
   // The text is the form of an answer as CSV, which is not asked for.
-  return (await sent) as Result;
+  return (await result) as Result;
 }

@@ -19,9 +19,9 @@ const TOKEN =
 export function parametersOf(sql: string): string[] {
   const names = new Set<string>();
   const token = new RegExp(TOKEN);
-  for (let found = token.exec(sql); found !== null; found = token.exec(sql)) {
-    if (found[2] !== undefined) names.add(found[2]);
-    else if (found[0] === '/*') token.lastIndex = endOfComment(sql, token.lastIndex);
+  for (let match = token.exec(sql); match !== null; match = token.exec(sql)) {
+    if (match[2] !== undefined) names.add(match[2]);
+    else if (match[0] === '/*') token.lastIndex = endOfComment(sql, token.lastIndex);
   }
   return [...names];
 }
@@ -31,8 +31,8 @@ function endOfComment(sql: string, from: number): number {
   const edge = /\/\*|\*\//g;
   edge.lastIndex = from;
   let depth = 1;
-  for (let found = edge.exec(sql); found !== null; found = edge.exec(sql)) {
-    depth += found[0] === '/*' ? 1 : -1;
+  for (let match = edge.exec(sql); match !== null; match = edge.exec(sql)) {
+    depth += match[0] === '/*' ? 1 : -1;
     if (depth === 0) return edge.lastIndex;
   }
   return sql.length;
@@ -89,11 +89,11 @@ function asLine(item: unknown): string {
 }
 
 /** Values of `names`, and the names of those that cannot be sent. */
-export function valuesOf(names: readonly string[], given: Parameters): { values: Record<string, unknown>; faulty: string[] } {
+export function valuesOf(names: readonly string[], parameters: Parameters): { values: Record<string, unknown>; faulty: string[] } {
   const values: Record<string, unknown> = {};
   const faulty: string[] = [];
   for (const name of names) {
-    const parameter = given[name] ?? { kind: 'text', text: '' };
+    const parameter = parameters[name] ?? { kind: 'text', text: '' };
     if (faultOf(parameter) === undefined) values[name] = valueOf(parameter);
     else faulty.push(name);
   }

@@ -86,12 +86,12 @@ export interface ColumnEdit {
 
 /** Returns the changes of a table; empty if there are none. */
 export function alterationOf(edits: readonly ColumnEdit[], added: readonly ColumnDraft[]): Schemas['AlterTable'] {
-  const kept = edits.filter((edit) => !edit.drop);
+  const rest = edits.filter((edit) => !edit.drop);
   const drop_columns = edits.filter((edit) => edit.drop).map((edit) => edit.before.name);
-  const rename_columns = kept
+  const rename_columns = rest
     .filter(({ before, after }) => after.name.trim() !== before.name)
     .map(({ before, after }) => ({ from: before.name, to: after.name.trim() }));
-  const modify_columns = kept.flatMap((edit) => changeOf(edit) ?? []);
+  const modify_columns = rest.flatMap((edit) => changeOf(edit) ?? []);
   return {
     ...(drop_columns.length > 0 && { drop_columns }),
     ...(rename_columns.length > 0 && { rename_columns }),

@@ -1,126 +1,66 @@
-/**
- * Compares two versions of a data store by queries over them: the API reads no schema of an earlier version.
- *
- * The names of its tables follow from the history of the schema; what they hold is asked of the version.
- */
+/** Compares two versions of a data store: by their schemas, and by queries for the rows. */
 
 import { answer, client, type Schemas } from '../../../api/client';
-import { ApiError } from '../../../api/error';
 import { ask } from '../query/ask';
 
-export interface TableState {
-  rows: number;
-  /** Types by column, as the database names them. */
-  columns: Map<string, string>;
-}
+type Version = Pick<Schemas['StoreVersion'], 'id' | 'schema_version'>;
+type Table = Schemas['SchemaTable'];
 
 export interface TableDifference {
   name: string;
-  before: TableState | undefined;
-  after: TableState | undefined;
+  before: Table | undefined;
+  after: Table | undefined;
   /** A sentence for each difference of the columns. */
   columns: string[];
+  /** Columns of the primary key, if it is the same in both. */
+  key: string[];
 }
 
 export interface Difference {
   tables: TableDifference[];
   /** Changes of the schema between the two, newest first. */
-  changes: Schemas['SchemaHistoryItem'][];
-  /** Number of tables that were left out. */
-  left: number;
+  changes: Schemas['VersionChange'][];
 }
 
-type Version = Pick<Schemas['StoreVersion'], 'id' | 'schema_version' | 'created_at'>;
-
-const MAX_TABLES = 300;
-/** Tables of one statement. */
-const TABLES_AT_A_TIME = 25;
 const MAX_HISTORY = 500;
 
-export async function difference(store: Schemas['DataStore'], before: Version, after: Version, signal: AbortSignal): Promise<Difference> {
-  const params = { path: { store_id: store.id }, query: { limit: MAX_HISTORY } };
-  const history = await answer(client.GET('/api/v1/data/{store_id}/schema/history', { params, signal }));
-  const [earlier, later] = [namesAt(store, history, before), namesAt(store, history, after)];
-  const names = [...new Set([...earlier, ...later])];
-  const asked = names.slice(0, MAX_TABLES);
-  const of = (present: readonly string[]) => asked.filter((name) => present.includes(name));
-  const [first, second] = await Promise.all([
-    tablesOf(store.id, before.id, of(earlier), signal),
-    tablesOf(store.id, after.id, of(later), signal),
+export async function difference(store: string, before: Version, after: Version, signal: AbortSignal): Promise<Difference> {
+  const path = { store_id: store };
+  const [earlier, later, history] = await Promise.all([
+    tablesOf(store, before.id, signal),
+    tablesOf(store, after.id, signal),
+    answer(client.GET('/api/v1/data/{store_id}/schema/history', { params: { path, query: { limit: MAX_HISTORY } }, signal })),
   ]);
-  const tables = asked
-    .map((name) => ({ name, before: first.get(name), after: second.get(name), columns: columnsBetween(first.get(name), second.get(name)) }))
-    .filter((table) => table.before !== undefined || table.after !== undefined);
+  const names = [...new Set([...earlier.keys(), ...later.keys()])];
+  const tables = names.map((name) => tableDifference(name, earlier.get(name), later.get(name)));
   const [low, high] = [before.schema_version, after.schema_version].sort((a, b) => a - b) as [number, number];
-  const changes = history.filter((item) => item.schema_version > low && item.schema_version <= high);
-  return { tables, changes, left: names.length - asked.length };
+  const between = history.filter((item) => item.schema_version > low && item.schema_version <= high);
+  return { tables, changes: between.flatMap((item) => item.changes) };
 }
 
-/** Returns the names of the tables in a version: those of now, with the later changes taken back. */
-function namesAt(store: Schemas['DataStore'], history: readonly Schemas['SchemaHistoryItem'][], version: Version): string[] {
-  const names = new Set(store.schema.tables.map((table) => table.name));
-  for (const { changes } of history.filter((item) => item.schema_version > version.schema_version)) {
-    for (const change of changes) {
-      const [, verb, name] = /^(Created|Dropped)(?: the)? table (\w+)/.exec(change) ?? [];
-      if (name === undefined) continue;
-      if (verb === 'Created') names.delete(name);
-      else names.add(name);
-    }
-  }
-  return [...names];
+async function tablesOf(store: string, version: string, signal: AbortSignal): Promise<Map<string, Table>> {
+  const params = { path: { store_id: store }, query: { version_id: version, format: 'full' as const } };
+  const schema = (await answer(client.GET('/api/v1/data/{store_id}/schema', { params, signal }))) as Schemas['FullSchema'];
+  return new Map(schema.tables.map((table) => [table.name, table]));
 }
 
-async function tablesOf(store: string, version: string, names: readonly string[], signal: AbortSignal): Promise<Map<string, TableState>> {
-  const states = new Map<string, TableState>();
-  for (let start = 0; start < names.length; start += TABLES_AT_A_TIME) {
-    await readTables(store, version, names.slice(start, start + TABLES_AT_A_TIME), states, signal);
+function tableDifference(name: string, before: Table | undefined, after: Table | undefined): TableDifference {
+  const difference: TableDifference = { name, before, after, columns: [], key: [] };
+  if (before === undefined || after === undefined) return difference;
+  const [old, present] = [before, after].map((table) => new Map(table.columns.map((column) => [column.name, column.type])));
+  for (const [column, type] of old ?? []) {
+    const now = present?.get(column);
+    if (now === undefined) difference.columns.push(`${column} ${type} is gone`);
+    else if (now !== type) difference.columns.push(`${column} was ${type}, is ${now}`);
   }
-  return states;
+  for (const [column, type] of present ?? []) if (!old?.has(column)) difference.columns.push(`${column} ${type} is new`);
+  const [key, other] = [keyOf(before), keyOf(after)];
+  if (key.join() === other.join()) difference.key = key;
+  return difference;
 }
 
-/**
- * Asks for tables together; a table that the version does not have is left out, and the others are asked
- * again.
- */
-async function readTables(store: string, version: string, names: readonly string[], states: Map<string, TableState>, signal: AbortSignal): Promise<void> {
-  let present = names;
-  while (present.length > 0) {
-    const text = (name: string) => `'${name.replaceAll("'", "''")}'`;
-    const identifier = (name: string) => `"${name.replaceAll('"', '""')}"`;
-    const sql = present
-      .flatMap((name) => [
-        `SELECT ${text(name)} AS t, column_name AS c, column_type AS v FROM (DESCRIBE ${identifier(name)})`,
-        `SELECT ${text(name)}, NULL, count(*)::VARCHAR FROM ${identifier(name)}`,
-      ])
-      .join('\nUNION ALL ');
-    try {
-      const { rows } = await ask(store, version, { sql, limit: 10_000 }, signal);
-      for (const [name, column, value] of rows as [string, string | null, string][]) {
-        const state = states.get(name) ?? { rows: 0, columns: new Map() };
-        states.set(name, state);
-        if (column === null) state.rows = Number(value);
-        else state.columns.set(column, value === 'VARCHAR' ? 'STRING' : value);
-      }
-      return;
-    } catch (error) {
-      const missing = error instanceof ApiError && error.status === 400 ? /table '(\w+)' does not exist/i.exec(error.message)?.[1] : undefined;
-      const rest = present.filter((name) => name.toLowerCase() !== missing?.toLowerCase());
-      if (rest.length === present.length) throw error;
-      present = rest;
-    }
-  }
-}
-
-function columnsBetween(before: TableState | undefined, after: TableState | undefined): string[] {
-  if (before === undefined || after === undefined) return [];
-  const said: string[] = [];
-  for (const [name, type] of before.columns) {
-    const now = after.columns.get(name);
-    if (now === undefined) said.push(`${name} ${type} is gone`);
-    else if (now !== type) said.push(`${name} was ${type}, is ${now}`);
-  }
-  for (const [name, type] of after.columns) if (!before.columns.has(name)) said.push(`${name} ${type} is new`);
-  return said;
+function keyOf(table: Table): string[] {
+  return table.columns.filter((column) => column.primary_key).map((column) => column.name);
 }
 
 export interface RowDifference {

@@ -1,7 +1,7 @@
 /** The form of a channel as texts, and the body that is sent. */
 
 import type { Schemas } from '../../../api/client';
-import { isObject, parseJson, pretty } from '../parts/json';
+import { isObject, parseJson, pretty } from '../../../parts/json';
 import { PATHS, type PathName, type Rules } from './extract';
 
 export type Channel = Schemas['Channel'];

@@ -1,6 +1,6 @@
 /** Applies the paths of a channel to a body as the service does, for a preview. */
 
-import { isObject } from '../parts/json';
+import { isObject } from '../../../parts/json';
 
 export interface Rules {
   paths: Partial<Record<PathName, string>>;
@@ -17,6 +17,8 @@ export interface Part {
   name: string;
   value: string;
   origin: string;
+  /** Whether the body has nothing usable at the path. */
+  isMissing?: true;
 }
 
 /** Longest text that is a name, in bytes; a key may be longer. */
@@ -57,11 +59,11 @@ export function extract(body: Record<string, unknown>, rules: Rules): Part[] {
     const own = typeof body[name] === 'string' ? usable(body[name], max) : undefined;
     if (own !== undefined) return { name, value: own, origin: `field ${name} of the body` };
     if (path) {
-      const found = follow(body, path);
-      const text = name === 'timestamp' ? time(found) : usable(found, max);
+      const target = follow(body, path);
+      const text = name === 'timestamp' ? time(target) : usable(target, max);
       if (text !== undefined) return { name, value: text, origin: `path ${path}` };
-      const reason = found === undefined || found === null ? 'leads to nothing' : 'leads to a value that cannot be used';
-      return { name, value: fallback[0], origin: `${fallback[1]}; the path ${path} ${reason}` };
+      const reason = target === undefined || target === null ? 'leads to nothing' : 'leads to a value that cannot be used';
+      return { name, value: fallback[0], origin: `${fallback[1]}; the path ${path} ${reason}`, isMissing: true };
     }
     return { name, value: fallback[0], origin: fallback[1] };
   };

@@ -6,7 +6,7 @@
 import { answer, client } from '../../../api/client';
 import { ApiError } from '../../../api/error';
 import { session } from '../../../session/session.svelte';
-import { isObject } from '../parts/json';
+import { isObject } from '../../../parts/json';
 import type { Delivery } from './search';
 
 export type Envelope = Record<string, unknown>;

@@ -11,7 +11,7 @@ export interface Received {
   at: number;
 }
 
-export interface Known {
+export interface Context {
   deliveryId: string;
   eventId: string;
   /** Last characters of the subscription's present secret. */
@@ -95,46 +95,46 @@ function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
 
 /** Bodies that were changed on the way to the check, in common ways. */
 function bodies(body: string): [string, string][] {
-  const found: [string, string][] = [
+  const variants: [string, string][] = [
     ['without the line break or space at its ends', body.trim()],
     ['with a line break at its end', `${body}\n`],
     ['with Windows line breaks', body.replace(/\r?\n/g, '\r\n')],
   ];
   try {
-    found.push(['written as the service writes it, without spaces', JSON.stringify(JSON.parse(body))]);
+    variants.push(['written as the service writes it, without spaces', JSON.stringify(JSON.parse(body))]);
   } catch {
     // A body that is no JSON was changed in another way.
   }
-  return found.filter(([, text]) => text !== body);
+  return variants.filter(([, text]) => text !== body);
 }
 
 /** Returns a verdict for each scheme that the headers have. */
-export async function check(received: Received, known: Known): Promise<Verdict[]> {
+export async function check(received: Received, context: Context): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const scheme of SCHEMES) {
-    if (received.headers.has(scheme.headers.signature)) verdicts.push(await checkScheme(scheme, received, known));
+    if (received.headers.has(scheme.headers.signature)) verdicts.push(await checkScheme(scheme, received, context));
   }
   return verdicts;
 }
 
-async function checkScheme(scheme: Scheme, { headers, body, secret, at }: Received, known: Known): Promise<Verdict> {
+async function checkScheme(scheme: Scheme, { headers, body, secret, at }: Received, context: Context): Promise<Verdict> {
   const findings: string[] = [];
   const id = headers.get(scheme.headers.id);
   const time = headers.get(scheme.headers.time);
-  const sent = (headers.get(scheme.headers.signature) ?? '').split(scheme.separator).map((value) => value.trim());
+  const signatures = (headers.get(scheme.headers.signature) ?? '').split(scheme.separator).map((value) => value.trim());
   const refused = (reason: string): Verdict => ({ fits: false, accepted: false, scheme: scheme.name, findings: [...findings, reason] });
   if (id === undefined) return refused(`The header ${scheme.headers.id} is missing.`);
   if (time === undefined || !/^[0-9]{1,12}$/.test(time)) return refused(`The header ${scheme.headers.time} is missing, or not a number of seconds.`);
 
   const sign = scheme.sign(secret);
   if (sign === undefined) return refused('The secret is not base64 after whsec_, so it is not the whole secret.');
-  const fits = sent.includes(await sign(id, time, body));
+  const fits = signatures.includes(await sign(id, time, body));
   const away = Math.abs(at / 1_000 - Number(time));
   const inTime = away <= WINDOW_S;
   if (!inTime) {
     findings.push(`The time is ${Math.round(away / 60).toLocaleString('en')} minutes away from the receipt. A receiver refuses more than 15 minutes.`);
   }
-  if (!fits) findings.push(...(await differences(sign, sent, { id, time, body, secret }, scheme, known)));
+  if (!fits) findings.push(...(await differences(sign, signatures, { id, time, body, secret }, scheme, context)));
   return { fits, accepted: fits && inTime, scheme: scheme.name, findings };
 }
 
@@ -145,22 +145,22 @@ interface Parts {
   secret: string;
 }
 
-async function differences(sign: Sign, sent: string[], { id, time, body, secret }: Parts, scheme: Scheme, known: Known): Promise<string[]> {
+async function differences(sign: Sign, signatures: string[], { id, time, body, secret }: Parts, scheme: Scheme, context: Context): Promise<string[]> {
   for (const [how, text] of bodies(body)) {
-    if (sent.includes(await sign(id, time, text))) {
+    if (signatures.includes(await sign(id, time, text))) {
       return [`The body was changed: the signature fits the body ${how}. A receiver must take the bytes as they came.`];
     }
   }
-  if (id !== known.deliveryId) {
+  if (id !== context.deliveryId) {
     const ofOther = `The headers are those of another delivery: ${scheme.headers.id} is ${id}.`;
-    if (sent.includes(await sign(known.deliveryId, time, body))) return [`${ofOther} With the id of this delivery the signature fits.`];
+    if (signatures.includes(await sign(context.deliveryId, time, body))) return [`${ofOther} With the id of this delivery the signature fits.`];
     return [ofOther];
   }
-  if (known.secretHint !== undefined && !secret.endsWith(known.secretHint)) {
-    return [`The secret is a wrong one: the subscription's present secret ends in ${known.secretHint}, this one in ${secret.slice(-4)}.`];
+  if (context.secretHint !== undefined && !secret.endsWith(context.secretHint)) {
+    return [`The secret is a wrong one: the subscription's present secret ends in ${context.secretHint}, this one in ${secret.slice(-4)}.`];
   }
   if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(secret)) return ['The secret is not whole: it is whsec_ and 44 characters, all of which are the key.'];
-  if (!body.includes(known.eventId)) return ['The body is not that of this delivery: it does not have the id of the event.'];
-  if (known.secretHint !== undefined) return ['The secret has the right end, so the body or the time was changed after it was signed.'];
+  if (!body.includes(context.eventId)) return ['The body is not that of this delivery: it does not have the id of the event.'];
+  if (context.secretHint !== undefined) return ['The secret has the right end, so the body or the time was changed after it was signed.'];
   return ['The secret is another one, or the body or the time was changed after it was signed.'];
 }

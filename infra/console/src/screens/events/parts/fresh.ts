@@ -6,16 +6,16 @@ export interface Fresh {
   warnings?: string[];
 }
 
-const kept = new Map<string, Fresh>();
+const freshById = new Map<string, Fresh>();
 
 export function keep(id: string, fresh: Fresh): void {
-  kept.clear();
-  kept.set(id, fresh);
+  freshById.clear();
+  freshById.set(id, fresh);
 }
 
 /** Returns it once. */
 export function take(id: string | undefined): Fresh {
-  const fresh = (id !== undefined && kept.get(id)) || {};
-  kept.clear();
+  const fresh = (id !== undefined && freshById.get(id)) || {};
+  freshById.clear();
   return fresh;
 }

@@ -1,7 +1,7 @@
 /** The form of a subscription as texts, and the body that is sent. */
 
 import type { Schemas } from '../../../api/client';
-import { isObject, parseJson, pretty } from '../parts/json';
+import { isObject, parseJson, pretty } from '../../../parts/json';
 
 export type Body = Schemas['CreateSubscription'];
 export type Subscription = Schemas['Subscription'];
@@ -261,7 +261,7 @@ function readFilter(draft: Draft, reader: Reader): Schemas['Filter'] {
 
 function readTarget(draft: Draft, reader: Reader): Schemas['Target'] {
   /** Leaves out what is not set. */
-  const given = <T>(name: string, value: T | undefined) => (value === undefined || value === '' ? {} : { [name]: value });
+  const optional = <T>(name: string, value: T | undefined) => (value === undefined || value === '' ? {} : { [name]: value });
   switch (draft.type) {
     case 'webhook': {
       const headers = draft.headers.filter(({ name }) => name !== '');
@@ -270,7 +270,7 @@ function readTarget(draft: Draft, reader: Reader): Schemas['Target'] {
         url: draft.url.trim(),
         signing_mode: draft.signing_mode,
         payload_mode: draft.payload_mode,
-        ...given('timeout_ms', reader.number('The time limit', draft.timeout_ms)),
+        ...optional('timeout_ms', reader.number('The time limit', draft.timeout_ms)),
         ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) }),
       };
     }
@@ -278,25 +278,25 @@ function readTarget(draft: Draft, reader: Reader): Schemas['Target'] {
       return {
         type: 'workflow',
         endpoint: draft.endpoint.trim(),
-        ...given('workflow_class', draft.workflow_class),
-        ...given('workflow_id', draft.workflow_id.trim()),
-        ...given('vars', reader.object('The field Values', draft.vars)),
+        ...optional('workflow_class', draft.workflow_class),
+        ...optional('workflow_id', draft.workflow_id.trim()),
+        ...optional('vars', reader.object('The field Values', draft.vars)),
       };
     case 'agent':
       return {
         type: 'agent',
-        ...given('interaction_ref', draft.interaction_ref.trim()),
-        ...given('data', reader.object('The field Data', draft.agent_data)),
-        ...given('max_iterations', reader.number('The field Most turns', draft.max_iterations)),
+        ...optional('interaction_ref', draft.interaction_ref.trim()),
+        ...optional('data', reader.object('The field Data', draft.agent_data)),
+        ...optional('max_iterations', reader.number('The field Most turns', draft.max_iterations)),
       };
     case 'process':
       return {
         type: 'process',
         ...(draft.process === 'stored'
           ? { process_ref: draft.process_ref.trim() }
-          : given('definition', reader.object('The definition', draft.definition))),
+          : optional('definition', reader.object('The definition', draft.definition))),
         run_type: draft.run_type,
-        ...given('data', reader.object('The field Data', draft.process_data)),
+        ...optional('data', reader.object('The field Data', draft.process_data)),
       };
   }
 }

@@ -1,7 +1,7 @@
 /** Says in a few words what a subscription matches and where it delivers. */
 
 import type { Schemas } from '../../../api/client';
-import { isObject } from '../parts/json';
+import { isObject } from '../../../parts/json';
 
 /** Entries of a list that are named. */
 const NAMED = 3;

@@ -5,6 +5,7 @@
  */
 
 import { answered, client, type Schemas } from '../../../api/client';
+import { parseObject, pretty } from '../../../parts/json';
 import { session } from '../../../session/session.svelte';
 import { withTag, type Prompt, type Read } from '../read';
 
@@ -33,8 +34,6 @@ export const FIELD_LABELS: Record<InputField, string> = {
   tags: 'tags',
 };
 
-export type Parsed = { value: Record<string, unknown> | undefined; error?: undefined } | { value?: undefined; error: string };
-
 export class Draft {
   /** Version that the input began with. */
   base = $state.raw() as Read;
@@ -46,8 +45,8 @@ export class Draft {
   readonly schema = $derived(parseObject(this.input.inputSchema));
   /** Why it cannot be sent yet. */
   readonly fault = $derived.by(() => {
-    if (this.testData.error !== undefined) return `The test data is not sent yet: ${this.testData.error}`;
-    if (this.schema.error !== undefined) return `The input schema is not sent yet: ${this.schema.error}`;
+    if (this.testData.fault !== undefined) return `The test data is not sent yet: ${this.testData.fault.message}`;
+    if (this.schema.fault !== undefined) return `The input schema is not sent yet: ${this.schema.fault.message}`;
     return undefined;
   });
 
@@ -81,10 +80,10 @@ export class Draft {
     );
     const saved = withTag(data, response);
     // What was typed during the request stays unsaved input.
-    const typed = changedFields(sent, this.input);
+    const newer = changedFields(sent, this.input);
     const later = $state.snapshot(this.input);
     this.reset(saved);
-    for (const field of typed) Object.assign(this.input, { [field]: later[field] });
+    for (const field of newer) Object.assign(this.input, { [field]: later[field] });
   }
 
   #body(): Schemas['UpdatePrompt'] {
@@ -108,8 +107,8 @@ const drafts = new Map<string, Draft>();
 /** Returns the unsaved input of the caller for a template, if any is left from before, or a new draft. */
 export function draftOf(read: Read): Draft {
   const key = keyOf(read.prompt.id);
-  const kept = drafts.get(key);
-  if (kept?.dirty) return kept;
+  const earlier = drafts.get(key);
+  if (earlier?.dirty) return earlier;
   const draft = new Draft(read);
   drafts.set(key, draft);
   return draft;
@@ -131,29 +130,18 @@ function inputOf(prompt: Prompt): Input {
     description: prompt.description ?? '',
     content_type: prompt.content_type,
     content: prompt.content,
-    test_data: pretty(prompt.test_data),
-    inputSchema: pretty(prompt.inputSchema),
+    test_data: textOf(prompt.test_data),
+    inputSchema: textOf(prompt.inputSchema),
     tags: [...prompt.tags],
   };
 }
 
-function pretty(value: unknown): string {
-  return value === undefined || value === null ? '' : JSON.stringify(value, null, 2);
+function textOf(value: unknown): string {
+  return value === undefined || value === null ? '' : pretty(value);
 }
 
 function changedFields(from: Input, to: Input): InputField[] {
   return (Object.keys(FIELD_LABELS) as InputField[]).filter((field) =>
     field === 'tags' ? from.tags.join('\n') !== to.tags.join('\n') : from[field] !== to[field],
   );
-}
-
-function parseObject(text: string): Parsed {
-  if (text.trim() === '') return { value: undefined };
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'It must be an object.' };
-    return { value: value as Record<string, unknown> };
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
-  }
 }

@@ -34,7 +34,7 @@ export function expected(before: string): Expected | undefined {
   for (const token of tokens) {
     const word = token.toUpperCase();
     const name = token.replaceAll('`', '');
-    if (FIELDS.some(([known]) => known === name)) [field, place] = [name, 'operator'];
+    if (FIELDS.some(([field]) => field === name)) [field, place] = [name, 'operator'];
     else if (token === '(') [place, inList] = typeof place === 'object' ? [{ value: field ?? '' }, true] : ['field', false];
     else if (token === ')') [place, inList] = ['connective', false];
     else if (token === ',') place = inList ? { value: field ?? '' } : undefined;

@@ -35,19 +35,19 @@ export function request(address: URLSearchParams, now: number): Schemas['ListRun
 }
 
 function startOf(span: string | null, now: number): number | undefined {
-  const found = SPANS.find(({ name }) => name === span);
-  if (found === undefined) return undefined;
-  return found.name === 'today' ? new Date(now).setHours(0, 0, 0, 0) : now - found.ms;
+  const choice = SPANS.find(({ name }) => name === span);
+  if (choice === undefined) return undefined;
+  return choice.name === 'today' ? new Date(now).setHours(0, 0, 0, 0) : now - choice.ms;
 }
 
 /** Returns the filters of an address in one order, to tell whether two addresses have the same. */
 export function normal(address: URLSearchParams): string {
-  const kept = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const name of PARAMETERS) {
     const value = address.get(name);
-    if (value) kept.set(name, value);
+    if (value) parameters.set(name, value);
   }
-  return kept.toString();
+  return parameters.toString();
 }
 
 /** Returns a time for an input of the type `datetime-local`, in the reader's zone. */
@@ -60,12 +60,4 @@ export function localTime(iso: string | null): string {
 export function isoTime(local: string): string {
   const ms = Date.parse(local);
   return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
-}
-
-/** Returns the position of a mistake in the query, in characters from 0, where the refusal names one. */
-export function mistakeIn(message: string, query: string): number | undefined {
-  const column = /^The query .*? at column (\d+):/s.exec(message)?.[1];
-  if (column === undefined) return undefined;
-  // The API counts characters, the editor UTF-16 units.
-  return [...query].slice(0, Number(column) - 1).join('').length;
 }

@@ -15,17 +15,17 @@ export function byStart(a: Run, b: Run): number {
  * altogether if `whole`: what it lacks there is left out. Returns nothing if runs may be missing between the
  * two.
  */
-export function withHead(known: readonly Run[], head: readonly Run[], whole: boolean): Run[] | undefined {
+export function withHead(runs: readonly Run[], head: readonly Run[], whole: boolean): Run[] | undefined {
   if (whole) return [...head];
   const last = head.at(-1);
-  const first = known[0];
-  if (last === undefined || first === undefined) return [...known];
+  const first = runs[0];
+  if (last === undefined || first === undefined) return [...runs];
   if (byStart(last, first) < 0) return undefined;
-  return [...head, ...known.filter((run) => byStart(run, last) > 0)];
+  return [...head, ...runs.filter((run) => byStart(run, last) > 0)];
 }
 
 /** Appends an older page. */
-export function withTail(known: readonly Run[], page: readonly Run[]): Run[] {
-  const ids = new Set(known.map((run) => run.run_id));
-  return [...known, ...page.filter((run) => !ids.has(run.run_id))].sort(byStart);
+export function withTail(runs: readonly Run[], page: readonly Run[]): Run[] {
+  const ids = new Set(runs.map((run) => run.run_id));
+  return [...runs, ...page.filter((run) => !ids.has(run.run_id))].sort(byStart);
 }

@@ -102,8 +102,8 @@ export class RunPages {
     const token = last?.has_more ? (last.next_page_token ?? undefined) : undefined;
     const merged = this.#body === body ? withHead(this.runs, head, token === undefined) : undefined;
     if (merged !== undefined && this.runs.length > 0) {
-      const known = this.runs[0]?.run_id;
-      const came = merged.findIndex((run) => run.run_id === known);
+      const newest = this.runs[0]?.run_id;
+      const came = merged.findIndex((run) => run.run_id === newest);
       if (came > 0) this.oncome(came);
       if (token === undefined) this.#token = undefined;
       else if (merged.length === head.length) this.#token = token;

@@ -14,9 +14,6 @@ export type Bubble =
   | { kind: 'user'; text: string }
   | { kind: 'agent'; text: string; calls: ToolCall[] };
 
-/** Begin of the result of `ask_user`. */
-const ANSWER = 'The user answers: ';
-
 /** Reads the answer to the query `Conversation`. What is not as expected is left out. */
 export function bubblesOf(answer: unknown): Bubble[] {
   const messages = field(answer, 'messages');
@@ -27,8 +24,8 @@ export function bubblesOf(answer: unknown): Bubble[] {
     const role = field(message, 'role');
     if (role === 'user') bubbles.push({ kind: 'user', text: text(message, 'text') });
     if (role === 'assistant') {
-      const given = field(message, 'tool_calls');
-      const own = (Array.isArray(given) ? (given as unknown[]) : []).map(
+      const list = field(message, 'tool_calls');
+      const own = (Array.isArray(list) ? (list as unknown[]) : []).map(
         (call): ToolCall => ({ id: text(call, 'id'), name: text(call, 'name'), arguments: field(call, 'arguments') }),
       );
       own.forEach((call) => calls.set(call.id, call));
@@ -43,7 +40,7 @@ export function bubblesOf(answer: unknown): Bubble[] {
         const words = text(result, 'text');
         if (call === undefined) continue;
         call.result = { text: words, isError: field(result, 'is_error') === true };
-        if (call.name === 'ask_user' && words.startsWith(ANSWER)) bubbles.push({ kind: 'user', text: words.slice(ANSWER.length) });
+        if (field(result, 'answer') !== undefined) bubbles.push({ kind: 'user', text: text(result, 'answer') });
       }
     }
   }
@@ -90,6 +87,6 @@ function field(value: unknown, name: string): unknown {
 }
 
 function text(value: unknown, name: string): string {
-  const found = field(value, name);
-  return typeof found === 'string' ? found : '';
+  const member = field(value, name);
+  return typeof member === 'string' ? member : '';
 }

@@ -14,9 +14,7 @@ export async function queryRun(ids: Ids, name: string, signal?: AbortSignal): Pr
   );
 }
 
-/** Returns the signals that a run waits for, of the answer to `__stack`. */
-export function signalsOf(stack: unknown): string[] {
-  if (!Array.isArray(stack)) return [];
-  const names = stack.map((entry) => (typeof entry === 'string' ? /^signal (.+)$/s.exec(entry)?.[1] : undefined));
-  return [...new Set(names.filter((name) => name !== undefined))];
+/** Returns the names of the signals that a run waits for. */
+export async function awaitedSignals(ids: Ids): Promise<string[]> {
+  return (await queryRun(ids, '__signals')) as string[];
 }

@@ -1,8 +1,8 @@
 /** Reads JSON that a person writes, and says where it is wrong. */
 
-import type { Mark } from '../../../parts/editor';
+import type { Mark } from './editor';
 
-export type Parsed = { value: unknown; fault?: undefined } | { value?: undefined; fault: Fault };
+export type Parsed<T = unknown> = { value: T; fault?: undefined } | { value?: undefined; fault: Fault };
 
 export interface Fault {
   message: string;
@@ -19,6 +19,15 @@ export function parseJson(text: string): Parsed {
     if (text.length > MAX_SEARCHED) return { fault: faultAt(text, 0, error instanceof Error ? error.message : String(error)) };
     return { fault: findFault(text) };
   }
+}
+
+/** Reads an object. An empty text is none, and no fault. */
+export function parseObject(text: string): Parsed<Record<string, unknown> | undefined> {
+  if (text.trim() === '') return { value: undefined };
+  const parsed = parseJson(text);
+  if (parsed.fault !== undefined) return parsed;
+  if (isObject(parsed.value)) return { value: parsed.value };
+  return { fault: { message: 'This must be an object, in braces.', mark: { from: 0, to: text.length, message: 'No object.' } } };
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
