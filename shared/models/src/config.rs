@@ -9,6 +9,7 @@ use platform::config::variables::{
 };
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::deployment::Deployment;
+use platform::outbound::Reuse;
 use platform::secrets::{SecretSource, SecretStore};
 use url::Url;
 

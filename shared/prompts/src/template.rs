@@ -4,8 +4,6 @@ use crate::records::prompts::ContentType;
 use platform::Error;
 use serde_json::Value;
 
-use crate::records::prompts::ContentType;
-
 use crate::error::RenderError;
 use crate::output::Output;
 use crate::{check, handlebars, jst};

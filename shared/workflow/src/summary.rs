@@ -1,10 +1,8 @@
 //! Summarizes a run for listings.
 
 use crate::records::runs::RunStanding;
-use platform::{Result, UtcTime};
+use platform::UtcTime;
 use serde::{Deserialize, Serialize};
-
-use crate::records::runs::RunStanding;
 
 use crate::list_filter::RunFields;
 use crate::state::{About, RunState};

@@ -16,8 +16,6 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tracing::warn;
 
-use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
-
 use super::commit::{Change, store_races};
 use super::import_inputs::ImportFile;
 use super::steps::Step;

@@ -9,8 +9,6 @@ use crate::records::prompts::ContentType;
 use platform::Error;
 use serde_json::Value;
 
-use crate::records::prompts::ContentType;
-
 use crate::error::RenderError;
 use crate::limits::MAX_CONTENT_BYTES;
 use crate::template::{Parsed, Template};

@@ -2,7 +2,7 @@
 
 mod memory;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use platform::{Clock, Tenant};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -73,10 +73,9 @@ fn outside_of(done: &Done, parent: String) -> Registry {
 
 struct Quick;
 
-#[async_trait]
 impl Sleep for Quick {
-    async fn sleep(&self, _: u64) {
-        tokio::task::yield_now().await
+    fn sleep(&self, _: u64) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::task::yield_now())
     }
 }
 

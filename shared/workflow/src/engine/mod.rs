@@ -28,7 +28,7 @@ mod terminate;
 mod update;
 mod write;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use platform::api::Api;
 use platform::auth::Viewer;
 use platform::bus::Bus;
@@ -64,18 +64,16 @@ pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> R
 }
 
 /// Waits, so that tests can replace time.
-#[async_trait]
 pub trait Sleep: Send + Sync {
     /// The time counts from the call, not from the first poll.
-    async fn sleep(&self, millis: u64);
+    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()>;
 }
 
 pub struct TokioSleep;
 
-#[async_trait]
 impl Sleep for TokioSleep {
-    async fn sleep(&self, millis: u64) {
-        tokio::time::sleep(std::time::Duration::from_millis(millis)).await
+    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(std::time::Duration::from_millis(millis)))
     }
 }
 

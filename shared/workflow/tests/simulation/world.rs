@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use platform::bus::Bus;
 use platform::queue::{Delivery, Queue};
 use platform::{Clock, Error, Result};
@@ -176,12 +177,11 @@ impl Future for Sleeping {
     }
 }
 
-#[async_trait]
 impl Sleep for Shared {
-    async fn sleep(&self, millis: u64) {
+    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()> {
         let world = self.clone();
         let until = self.lock().now() + i64::try_from(millis).unwrap_or(i64::MAX / 2);
-        Sleeping { world, until }.await
+        Box::pin(Sleeping { world, until })
     }
 }
 
