@@ -124,13 +124,13 @@ async fn handler(
     };
     let account = &call.principal.account_id;
     let viewer = Viewer::from_principal(&call.principal);
-    let found = app
+    let page = app
         .log
         .list_audit(account, project.as_deref(), &filter, &viewer, (offset, limit))
         .await?;
     Ok(Reply::ok(AuditPage {
-        events: found.events,
-        has_next: found.has_next,
+        events: page.events,
+        has_next: page.has_next,
         limit,
         offset,
     }))

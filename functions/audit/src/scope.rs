@@ -11,14 +11,14 @@ use platform::tenant::check_id;
 /// if any. Every other caller reads the project of its token.
 pub fn project<P: Required>(
     call: &Call<P>,
-    asked: Option<&str>,
+    requested: Option<&str>,
     reads_account: bool,
 ) -> Result<Option<String>> {
     if !reads_account && call.principal.require(&[Permission::AccountAdmin]).is_err() {
         return Ok(Some(call.tenant()?.project().to_owned()));
     }
-    if let Some(project) = asked {
+    if let Some(project) = requested {
         check_id("project", project)?;
     }
-    Ok(asked.map(str::to_owned))
+    Ok(requested.map(str::to_owned))
 }

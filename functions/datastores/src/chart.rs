@@ -131,15 +131,15 @@ fn check_mark(spec: &Map<String, Value>) -> Result<()> {
     }
 }
 
-fn one_of(path: &str, given: &str, what: &str, names: &[&str]) -> Result<()> {
-    if names.contains(&given) {
+fn one_of(path: &str, name: &str, what: &str, names: &[&str]) -> Result<()> {
+    if names.contains(&name) {
         return Ok(());
     }
     Err(Error::invalid_field(
         path,
         format!(
             "is '{}', which is not {what}; those are: {}.",
-            shown(given),
+            shown(name),
             names.join(", ")
         ),
     ))
@@ -198,24 +198,24 @@ impl<'a> Fields<'a> {
     }
 
     fn check_definition(&self, path: &str, definition: &Map<String, Value>, is_typed: bool) -> Result<()> {
-        let given = |key: &str| {
+        let property = |key: &str| {
             definition
                 .get(key)
                 .filter(|value| !matches!(value, Value::Null | Value::Bool(false)))
         };
         let has_field = self.check_field(path, definition)?;
-        let is_count = given("aggregate").is_some_and(|aggregate| aggregate == "count");
+        let is_count = property("aggregate").is_some_and(|aggregate| aggregate == "count");
         for key in ["aggregate", "sort"] {
-            self.check_nested(&format!("{path}.{key}"), given(key))?;
+            self.check_nested(&format!("{path}.{key}"), property(key))?;
         }
-        match given("condition") {
+        match property("condition") {
             Some(Value::Array(list)) => list.iter().enumerate().try_for_each(|(index, condition)| {
                 self.check_nested(&format!("{path}.condition[{index}]"), Some(condition))
             })?,
             condition => self.check_nested(&format!("{path}.condition"), condition)?,
         }
         let has_constant = ["value", "datum"].iter().any(|key| definition.contains_key(*key));
-        if !has_field && !is_count && !has_constant && given("condition").is_none() {
+        if !has_field && !is_count && !has_constant && property("condition").is_none() {
             return Err(Error::invalid_field(
                 path,
                 "must have a 'field', a 'value', a 'datum', or \"aggregate\": \"count\".",
@@ -223,7 +223,7 @@ impl<'a> Fields<'a> {
         }
         let says_its_type = ["aggregate", "bin", "timeUnit", "type"]
             .iter()
-            .any(|key| given(key).is_some());
+            .any(|key| property(key).is_some());
         if has_field && is_typed && !says_its_type {
             return Err(Error::invalid_field(
                 &format!("{path}.type"),
@@ -255,8 +255,8 @@ impl<'a> Fields<'a> {
     /// Checks the `field` and the `type` of a definition. Returns whether it has a field.
     fn check_field(&self, path: &str, definition: &Map<String, Value>) -> Result<bool> {
         match definition.get("type") {
-            Some(Value::String(given)) => {
-                one_of(&format!("{path}.type"), given, "a type of Vega-Lite", &TYPES)?;
+            Some(Value::String(name)) => {
+                one_of(&format!("{path}.type"), name, "a type of Vega-Lite", &TYPES)?;
             }
             Some(_) => {
                 return Err(Error::invalid_field(

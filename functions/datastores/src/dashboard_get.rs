@@ -36,7 +36,7 @@ async fn handler(
 ) -> Result<Reply<Dashboard>> {
     let tenant = call.tenant()?;
     let store = app.stores.records().get(&tenant, &path.store_id).await?;
-    let found = app.dashboards.get(&tenant, &store.id, &path.dashboard_id).await?;
-    let tag = etag(&found);
-    Ok(Reply::ok(Dashboard::new(found)).etag(&tag))
+    let dashboard = app.dashboards.get(&tenant, &store.id, &path.dashboard_id).await?;
+    let tag = etag(&dashboard);
+    Ok(Reply::ok(Dashboard::new(dashboard)).etag(&tag))
 }

@@ -75,13 +75,13 @@ async fn handler(
     let mut attempts = Attempts::new(&app, &tenant, &dashboard, &headers);
     loop {
         let before = attempts.load().await?;
-        let wanted = app
+        let version = app
             .dashboards
             .version(&tenant, &before.id, &path.version_id)
             .await?;
         let mut next = next_record(&before, app.platform.clock.now(), &call.principal.reference());
-        next.content = wanted.content;
-        next.current = wanted.version;
+        next.content = version.content;
+        next.current = version.version;
         let is_there = next.current.id == before.current.id;
         if is_there {
             next = before;

@@ -79,9 +79,9 @@ async fn handler(
             .await?;
         if saved == Outcome::Done {
             let location = format!("/data/{}/dashboards/{}/versions", next.store_id, next.id);
-            let made = DashboardVersion::new(&next, version);
+            let snapshot = DashboardVersion::new(&next, version);
             // The audit record names the dashboard, not the snapshot.
-            return Ok(Reply::created(&next.id, &location, made));
+            return Ok(Reply::created(&next.id, &location, snapshot));
         }
     }
 }

@@ -87,15 +87,15 @@ impl UpdateDashboard {
             ("queryParameters", self.query_parameters.is_some()),
             ("tags", self.tags.is_some()),
         ];
-        let given: Vec<_> = fields
+        let names: Vec<_> = fields
             .iter()
             .filter(|(_, is_given)| *is_given)
             .map(|(name, _)| *name)
             .collect();
-        match (&self.message, given.is_empty()) {
+        match (&self.message, names.is_empty()) {
             (Some(message), _) => message.clone(),
             (None, true) => "Updated the dashboard".to_owned(),
-            (None, false) => format!("Updated {}", given.join(", ")),
+            (None, false) => format!("Updated {}", names.join(", ")),
         }
     }
 }

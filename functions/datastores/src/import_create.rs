@@ -290,10 +290,10 @@ async fn handler(
     })
 }
 
-fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
-    let (kind, name) = match given.source {
+fn table_source(table: String, definition: TableSource) -> Result<ImportTable> {
+    let (kind, name) = match definition.source {
         SourceKind::Inline => {
-            let source = inline(&table, given.data)?;
+            let source = inline(&table, definition.data)?;
             return Ok(ImportTable { table, source });
         }
         SourceKind::Artifact => (None, "artifact"),
@@ -301,13 +301,13 @@ fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
         SourceKind::S3 => (Some(RemoteFile::S3 as fn(String) -> RemoteFile), "s3"),
         SourceKind::Gcs => (Some(RemoteFile::Gcs as fn(String) -> RemoteFile), "gcs"),
     };
-    let uri = given.uri.ok_or_else(|| missing(&table, "uri", name))?;
+    let uri = definition.uri.ok_or_else(|| missing(&table, "uri", name))?;
     // The query and fragment of a URL say nothing about the file format.
-    let path = match given.source {
+    let path = match definition.source {
         SourceKind::Url => uri.split(['?', '#']).next().unwrap_or_default(),
         _ => &uri,
     };
-    let format = given.format.or_else(|| FileFormat::of_name(path)).ok_or_else(|| {
+    let format = definition.format.or_else(|| FileFormat::of_name(path)).ok_or_else(|| {
         Error::invalid(format!(
             "The ending of tables.{table}.uri does not tell its format; set tables.{table}.format to \"csv\", \
              \"json\", \"ndjson\" or \"parquet\"."

@@ -35,8 +35,8 @@ pub fn accepted(headers: &HeaderMap) -> Format {
     }
     // A stable sort: among equal qualities, the first wins.
     ranges.sort_by(|(_, left), (_, right)| right.total_cmp(left));
-    let wanted = ranges.into_iter().find(|(_, quality)| *quality > 0.0);
-    wanted.map_or(Format::Json, |(format, _)| format)
+    let preferred = ranges.into_iter().find(|(_, quality)| *quality > 0.0);
+    preferred.map_or(Format::Json, |(format, _)| format)
 }
 
 /// Parses a media range into a supported format and its quality.

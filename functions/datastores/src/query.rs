@@ -145,11 +145,11 @@ pub async fn answer(
         (Format::Json, Shows::RowsAndVersion) => with_first("version_id", version, &answer.body)?,
         _ => answer.body,
     };
-    let known = [
+    let headers = [
         (CONTENT_TYPE, content_type(format).to_owned()),
         (VARY, "accept".to_owned()),
     ];
-    let mut response = (known, body).into_response();
+    let mut response = (headers, body).into_response();
     let mut add = |name: HeaderName, text: &str| {
         if let Ok(value) = HeaderValue::try_from(text) {
             response.headers_mut().insert(name, value);

@@ -65,14 +65,14 @@ async fn handler(
     check_text("message", body.message.as_deref())?;
     let store = &path.store_id;
     let author = author(&call.principal);
-    let made = app
+    let loaded = app
         .stores
         .create_tables(&call.tenant()?, &author, store, &body.tables, body.message)
         .await?;
     let new = body
         .tables
         .iter()
-        .filter_map(|table| made.manifest.table(&table.name));
+        .filter_map(|table| loaded.manifest.table(&table.name));
     let details = new.map(Table::new).collect();
     Ok(Reply::created(store, &format!("/data/{store}/tables"), details))
 }

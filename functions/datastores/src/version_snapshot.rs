@@ -69,19 +69,19 @@ async fn handler(
     check_name("name", &body.name)?;
     check_text("message", body.message.as_deref())?;
     let (store, author) = (&path.store_id, author(&call.principal));
-    let made = app
+    let snapshot = app
         .stores
         .snapshot(&call.tenant()?, &author, store, &body.name, body.message)
         .await?;
-    let tables = made.manifest.tables.iter().map(|table| {
+    let tables = snapshot.manifest.tables.iter().map(|table| {
         let row_count = table.row_count();
         (table.name.clone(), SnapshotTable { row_count })
     });
-    let location = format!("/data/{store}/versions/{}", made.version.id);
+    let location = format!("/data/{store}/versions/{}", snapshot.version.id);
     let detail = StoreSnapshot {
         tables: tables.collect(),
         store_id: store.clone(),
-        version: made.version,
+        version: snapshot.version,
     };
     Ok(Reply::created(store, &location, detail))
 }

@@ -34,11 +34,11 @@ pub async fn admitted(
     shown: Shown<'_>,
 ) -> Result<StoredChannel> {
     let token = token(&shown);
-    let known = channel
+    let stored = channel
         .as_ref()
         .map_or(NO_TOKEN, |channel| channel.token_hash.as_str());
     let hash = token_hash(token.as_deref().unwrap_or_default());
-    let is_token = bool::from(hash.as_bytes().ct_eq(known.as_bytes()));
+    let is_token = bool::from(hash.as_bytes().ct_eq(stored.as_bytes()));
     let rule = channel.as_ref().and_then(|channel| channel.signature.clone());
     let mut is_signed = false;
     // Each algorithm runs once, so that timing does not reveal the channel's algorithm.

@@ -59,11 +59,11 @@ impl Ingest {
 
 /// Reads the largest body, in bytes, from `MILLRACE_INGEST_MAX_BODY_KB`.
 fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
-    let asked = environment.number(variables::INGEST_MAX_BODY_KB, DEFAULT_MAX_BODY_KB)?;
-    match usize::try_from(asked) {
-        Ok(kb) if (1..=MOST_BODY_KB).contains(&asked) => Ok(kb * 1_024),
+    let limit_kb = environment.number(variables::INGEST_MAX_BODY_KB, DEFAULT_MAX_BODY_KB)?;
+    match usize::try_from(limit_kb) {
+        Ok(kb) if (1..=MOST_BODY_KB).contains(&limit_kb) => Ok(kb * 1_024),
         _ => Err(ConfigError::new(format!(
-            "The variable MILLRACE_INGEST_MAX_BODY_KB is '{asked}'. Set it to a number from 1 to {MOST_BODY_KB}."
+            "The variable MILLRACE_INGEST_MAX_BODY_KB is '{limit_kb}'. Set it to a number from 1 to {MOST_BODY_KB}."
         ))),
     }
 }

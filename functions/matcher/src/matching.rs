@@ -31,12 +31,12 @@ struct Event<'a> {
 /// message holds no valid event.
 pub async fn match_event(
     matcher: &Matcher,
-    told: EventMessage<'_>,
+    message: EventMessage<'_>,
 ) -> Result<std::result::Result<(), String>> {
-    let tenant = &told.tenant;
-    let record = match matcher.events.find(tenant, &told.event_id).await? {
+    let tenant = &message.tenant;
+    let record = match matcher.events.find(tenant, &message.event_id).await? {
         Some(record) => record,
-        None => match told.envelope() {
+        None => match message.envelope() {
             Ok(envelope) => insert_foreign_event(matcher, tenant, envelope).await?,
             Err(reason) => return Ok(Err(reason)),
         },
@@ -73,11 +73,15 @@ pub async fn match_event(
 }
 
 /// Writes the record of another service's event.
-async fn insert_foreign_event(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
-    let details_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
+async fn insert_foreign_event(
+    matcher: &Matcher,
+    tenant: &Tenant,
+    mut envelope: Envelope,
+) -> Result<EventRecord> {
+    let details_key = payload::keep(&matcher.objects, tenant, &mut envelope).await?;
     let record = EventRecord {
-        id: told.event_id.clone(),
-        envelope: told.to_json()?,
+        id: envelope.event_id.clone(),
+        envelope: envelope.to_json()?,
         details_key,
         received_at: matcher.clock.now(),
         private_to: None,
@@ -102,27 +106,27 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         private_to: event.record.private_to.as_deref(),
     })?;
     let mut starts = Vec::new();
-    for found in &matches {
-        starts.push(begin(matcher, event, found));
+    for matched in &matches {
+        starts.push(begin(matcher, event, matched));
     }
     let started: Vec<Result<()>> = stream::iter(starts)
         .buffer_unordered(STARTS_AT_ONCE)
         .collect()
         .await;
-    let told = match listeners {
+    let signals = match listeners {
         0 => Ok(()),
         _ => {
             let private_to = event.record.private_to.as_deref();
             listening::signal_listeners(matcher, event.tenant, event.envelope, private_to).await
         }
     };
-    started.into_iter().chain([told]).collect::<Result<()>>()?;
+    started.into_iter().chain([signals]).collect::<Result<()>>()?;
     Ok(matches.len())
 }
 
 /// Starts a delivery, unless it was started before.
-async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()> {
-    let subscription = found.subscription.as_ref();
+async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<()> {
+    let subscription = matched.subscription.as_ref();
     let status = match subscription.filter.semantic_condition {
         Some(_) => DeliveryStatus::Evaluating,
         None => DeliveryStatus::Pending,
@@ -135,7 +139,7 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
         None,
         matcher.clock.now(),
     );
-    if let Some(why) = &found.unanswered {
+    if let Some(why) = &matched.unanswered {
         return fail(matcher, event, delivery, why.clone()).await;
     }
     let workflow_id = match workflow_id_of(event.record, event.envelope, subscription) {
@@ -170,7 +174,7 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
             if !matches!(subscription.target, Target::Webhook(_)) {
                 let guard = matcher
                     .subscriptions
-                    .unchanged(event.tenant, &subscription.id, found.revision);
+                    .unchanged(event.tenant, &subscription.id, matched.revision);
                 start.guard = Some(guard);
             } else if status == DeliveryStatus::Pending
                 && matcher

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn reason(body: &str) -> String {
-        read(body).and_then(|told| told.envelope()).expect_err(body)
+        read(body).and_then(|message| message.envelope()).expect_err(body)
     }
 
     const ENVELOPE: &str = r#"{"event_id":"e1","event_category":"content","action":"create","resource_type":"content_object","resource_id":"o1","account_id":"acme","project_id":"demo","timestamp":"2026-01-02T03:04:05Z","source":"cms"}"#;
@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn an_envelope_of_another_service_is_read() {
         let body = with(ENVELOPE);
-        let told = read(&body).unwrap();
+        let message = read(&body).unwrap();
         assert_eq!(
-            (told.event_id.as_str(), told.tenant.to_string().as_str()),
+            (message.event_id.as_str(), message.tenant.to_string().as_str()),
             ("e1", "acme/demo")
         );
-        assert_eq!(told.envelope().unwrap().action, "create");
+        assert_eq!(message.envelope().unwrap().action, "create");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `POST /prompts/render`: renders a content with data, without storing it, so that an author sees what an
 //! agent would send.
 
-use crate::records::prompts::ContentType;
 use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use platform::auth::permission::ReadPrompts;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::App;
+use crate::records::prompts::ContentType;
 
 /// A content to render, with its data.
 #[derive(Deserialize, JsonSchema)]

@@ -59,7 +59,7 @@ struct Following {
     has_more: bool,
     has_ended: bool,
     access: Access,
-    told: Option<watch::Receiver<()>>,
+    news: Option<watch::Receiver<()>>,
     ending: Option<watch::Receiver<bool>>,
     /// Time at which the answer ends, even if the run is still open.
     ends_at: Option<Instant>,
@@ -71,13 +71,13 @@ struct Following {
     state_due: Instant,
 }
 
-/// Streams the frames of a run that was read after `told` was subscribed. Returns None where the caller has
+/// Streams the frames of a run that was read after `news` was subscribed. Returns None where the caller has
 /// already seen the run's end.
 pub async fn follow(
     stream: Stream,
     (tenant, access): (Tenant, Access),
     state: RunState,
-    told: Option<watch::Receiver<()>>,
+    news: Option<watch::Receiver<()>>,
     beginning: Beginning,
 ) -> Result<Option<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static>> {
     let permit = stream.permits.acquire(tenant.account(), Duration::ZERO).await?;
@@ -110,7 +110,7 @@ pub async fn follow(
         ready: VecDeque::from([frame::opening()]),
         has_more: false,
         has_ended: false,
-        told,
+        news,
         next_sign: now + KEEP_ALIVE,
         _permit: permit,
     };
@@ -213,9 +213,9 @@ impl Following {
         let now = Instant::now();
         let until = (now + self.pause).min(self.next_sign).min(self.access.due());
         let until = self.ends_at.map_or(until, |at| at.min(until));
-        let told = async {
-            match &mut self.told {
-                Some(told) => drop(told.changed().await),
+        let news = async {
+            match &mut self.news {
+                Some(news) => drop(news.changed().await),
                 None => std::future::pending().await,
             }
         };
@@ -226,7 +226,7 @@ impl Following {
             }
         };
         let _ = timeout_at(until, async {
-            tokio::select! { () = told => {}, () = ending => {} }
+            tokio::select! { () = news => {}, () = ending => {} }
         })
         .await;
         if Instant::now() >= self.next_sign {

@@ -98,7 +98,7 @@ async fn handler(
     let tenant = call.tenant()?;
     // Subscribe before the first look, so that no later change is missed.
     let followers = app.stream.followers.as_ref();
-    let told = followers.map(|followers| followers.follow(&path.run_id));
+    let news = followers.map(|followers| followers.follow(&path.run_id));
     let state = app.stream.engine.get(&tenant, &path.run_id).await?;
     let state = visible(
         state,
@@ -111,7 +111,7 @@ async fn handler(
         state.about.private_to(),
         call.now,
     );
-    let Some(frames) = follow(app.stream, (tenant, access), state, told, beginning).await? else {
+    let Some(frames) = follow(app.stream, (tenant, access), state, news, beginning).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let headers = [

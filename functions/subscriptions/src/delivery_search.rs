@@ -94,12 +94,12 @@ async fn handler(
         }
     };
     let viewer = Viewer::from_principal(&call.principal);
-    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let cursor = given(body.cursor);
+    let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let cursor = non_empty(body.cursor);
     let selection = DeliverySelection {
-        event_id: given(body.event_id),
-        resource_id: given(body.resource_id),
-        subscription_id: given(body.subscription_id),
+        event_id: non_empty(body.event_id),
+        resource_id: non_empty(body.resource_id),
+        subscription_id: non_empty(body.subscription_id),
         status: body
             .status
             .iter()
@@ -144,10 +144,10 @@ fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
 }
 
 fn status(text: &str) -> Result<DeliveryStatus> {
-    let found = DeliveryStatus::ALL
+    let status = DeliveryStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == text);
-    found.ok_or_else(|| {
+    status.ok_or_else(|| {
         Error::invalid_field(
             "status",
             format!(

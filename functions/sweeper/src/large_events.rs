@@ -42,7 +42,7 @@ impl EventRemover {
     /// Removes expired events. Returns the number of events that it read.
     pub async fn sweep(&self) -> Result<usize> {
         let due = self.events.removals(self.clock.now(), MOST_AT_ONCE).await?;
-        let found = due.len();
+        let count = due.len();
         stream::iter(due)
             .for_each_concurrent(REMOVED_AT_ONCE, |event| async move {
                 if let Err(cause) = self.remove(&event).await {
@@ -50,10 +50,13 @@ impl EventRemover {
                 }
             })
             .await;
-        if found > 0 {
-            info!(found, "events with details in the bucket are at their end");
+        if count > 0 {
+            info!(
+                found = count,
+                "events with details in the bucket are at their end"
+            );
         }
-        Ok(found)
+        Ok(count)
     }
 
     async fn remove(&self, event: &DueEvent) -> Result<()> {

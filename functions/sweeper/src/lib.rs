@@ -72,13 +72,13 @@ impl Sweeper {
     pub async fn sweep(&self, ahead_ms: u64) -> Result<Backlog> {
         let now = self.clock.now();
         let mut runs = self.engine.due(now.plus_ms(ahead_ms)).await?;
-        let found = runs.len();
+        let due = runs.len();
         let overdue = runs.iter().filter(|run| run.due_at <= now).count();
         metrics::due("runs", overdue);
         runs.retain(|run| self.is_new(&run.run_id, run.due_at, now));
         self.engine.hint_all(&runs).await;
         if !runs.is_empty() {
-            info!(found, hints = runs.len(), "workflow runs are due");
+            info!(found = due, hints = runs.len(), "workflow runs are due");
         }
         let mut removals = self.engine.removals(now).await?;
         removals.retain(|run| self.is_new(&run.run_id, run.due_at, now));

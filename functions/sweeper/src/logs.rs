@@ -37,17 +37,17 @@ impl LogSweeper {
     /// Sends a hint for every due log, unless one was sent recently. Returns the number of due logs.
     pub async fn sweep(&self) -> Result<usize> {
         let now = self.clock.now();
-        let mut found = 0;
+        let mut count = 0;
         for kind in LogKind::ALL {
             for log in self.logs.due(kind, now, MOST_AT_ONCE).await? {
-                found += 1;
+                count += 1;
                 if self.is_new(&log, now) {
                     self.hints.due(&log).await;
                 }
             }
         }
-        metrics::due("logs", found);
-        Ok(found)
+        metrics::due("logs", count);
+        Ok(count)
     }
 
     fn is_new(&self, log: &LogId, now: UtcTime) -> bool {

@@ -100,7 +100,7 @@ pub async fn page(
         ));
     }
     let page_size = page_size(body.page_size)?;
-    let token = given(body.next_page_token.clone());
+    let token = non_empty(body.next_page_token.clone());
     let selection = selection(body, only_type)?;
     let page = app
         .workflows
@@ -114,9 +114,9 @@ pub async fn page(
     }))
 }
 
-fn page_size(asked: Option<u64>) -> Result<usize> {
-    let asked = asked.map_or(Ok(DEFAULT_PAGE_SIZE), usize::try_from);
-    match asked {
+fn page_size(size: Option<u64>) -> Result<usize> {
+    let size = size.map_or(Ok(DEFAULT_PAGE_SIZE), usize::try_from);
+    match size {
         Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
         _ => Err(Error::invalid_field(
             "page_size",
@@ -126,19 +126,19 @@ fn page_size(asked: Option<u64>) -> Result<usize> {
 }
 
 fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
-    let statuses = given(body.status).unwrap_or_default();
+    let statuses = non_empty(body.status).unwrap_or_default();
     let statuses = statuses
         .split(',')
         .map(str::trim)
         .filter(|status| !status.is_empty());
     let mut selection = RunSelection {
-        document_id: given(body.document_id),
-        event_name: given(body.event_name),
-        rule_id: given(body.rule_id),
-        search_term: given(body.search_term),
+        document_id: non_empty(body.document_id),
+        event_name: non_empty(body.event_name),
+        rule_id: non_empty(body.rule_id),
+        search_term: non_empty(body.search_term),
         statuses: statuses.map(status).collect::<Result<_>>()?,
-        initiated_by: given(body.initiated_by),
-        workflow_type: given(body.workflow_type),
+        initiated_by: non_empty(body.initiated_by),
+        workflow_type: non_empty(body.workflow_type),
         filter: body.query.unwrap_or_default(),
         start: body.start,
         end: body.end,
@@ -148,7 +148,7 @@ fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
         if selection
             .workflow_type
             .as_deref()
-            .is_some_and(|asked| asked != only)
+            .is_some_and(|workflow_type| workflow_type != only)
         {
             selection.end = Some(UtcTime::EPOCH);
         }
@@ -158,15 +158,15 @@ fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
 }
 
 /// Treats an empty text as missing.
-fn given(text: Option<String>) -> Option<String> {
+fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
 fn status(text: &str) -> Result<RunStatus> {
-    let found = RunStatus::ALL
+    let status = RunStatus::ALL
         .into_iter()
         .find(|status| status.as_str().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| {
+    status.ok_or_else(|| {
         Error::invalid_field(
             "status",
             format!(

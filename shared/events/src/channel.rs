@@ -4,7 +4,6 @@ use platform::{Error, Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::records::channels::ChannelRecord;
-
 use crate::signature::SignatureRule;
 use crate::template::warnings;
 use crate::transform::{Defaults, Transform};

@@ -6,10 +6,9 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::envelope::Envelope;
 use crate::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
 use crate::records::events::EventRecord;
-
-use crate::envelope::Envelope;
 use crate::subscription::StoredSubscription;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -15,12 +15,11 @@ use parking_lot::Mutex;
 use platform::{Error, Result, Tenant};
 use tracing::error;
 
-use crate::records::subscriptions::{SubscriptionRecord, Subscriptions};
-
 use self::index::Index;
 use crate::condition::{Condition, SharedCondition, SharedConditions, Subject, Unanswered};
 use crate::envelope::Envelope;
 use crate::filter::{Filter, Refusal};
+use crate::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use crate::subscription::StoredSubscription;
 
 /// Maximum length of the chain of subscriptions that led to an event which is still matched.

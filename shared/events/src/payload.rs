@@ -5,9 +5,8 @@ use platform::objects::Objects;
 use platform::{Error, Result, Tenant};
 use sha2::{Digest as _, Sha256};
 
-use crate::records::events::EventRecord;
-
 use crate::envelope::Envelope;
+use crate::records::events::EventRecord;
 
 /// Details above this size go to the bucket: a record holds 400 KB and a message on the bus 256 KB.
 const MAX_INLINE_BYTES: usize = 100_000;

@@ -9,10 +9,9 @@ use platform::{Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 use tracing::warn;
 
-use crate::records::events::{EventRecord, Events, IngestKey, Ingested};
-
 use crate::envelope::Envelope;
 use crate::payload;
+use crate::records::events::{EventRecord, Events, IngestKey, Ingested};
 
 /// The run that causes an event.
 #[derive(Clone, Debug, Default)]

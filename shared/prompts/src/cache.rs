@@ -6,9 +6,8 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::records::prompts::ContentType;
-
 use crate::error::RenderError;
+use crate::records::prompts::ContentType;
 use crate::template::Template;
 
 /// Parsed templates, keyed by content, so that a changed template is never rendered in its old form.

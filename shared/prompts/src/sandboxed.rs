@@ -8,9 +8,8 @@ use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::records::prompts::PromptRecord;
-
 use crate::check::{check, foreign_variable, unknown_variables};
+use crate::records::prompts::PromptRecord;
 use crate::schema::{self, Fault};
 
 /// Argument that starts this program as a child.

@@ -1,11 +1,11 @@
 //! Holds a template that is parsed once and rendered often.
 
-use crate::records::prompts::ContentType;
 use platform::Error;
 use serde_json::Value;
 
 use crate::error::RenderError;
 use crate::output::Output;
+use crate::records::prompts::ContentType;
 use crate::{check, handlebars, jst};
 
 #[derive(Debug)]

@@ -9,10 +9,9 @@ use platform::records::Guard;
 use platform::{Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 
-use crate::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
-
 use crate::draft::Draft;
 use crate::event::Event;
+use crate::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
 use crate::state::RunState;
 
 /// Event of the platform about a run.

@@ -1,10 +1,10 @@
 //! Summarizes a run for listings.
 
-use crate::records::runs::RunStanding;
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 
 use crate::list_filter::RunFields;
+use crate::records::runs::RunStanding;
 use crate::state::{About, RunState};
 use crate::status::RunStatus;
 

@@ -6,12 +6,11 @@ use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use tracing::warn;
 
+use crate::draft::Draft;
+use crate::event::Event;
 use crate::records::runs::{
     Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead,
 };
-
-use crate::draft::Draft;
-use crate::event::Event;
 use crate::removal::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Store};

@@ -6,11 +6,10 @@ use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 
-use crate::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
-
 use crate::engine::Engine;
 use crate::failure::{Failure, shorten};
 use crate::payload::Payload;
+use crate::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use crate::turn::NewUpdate;
 
 /// Newest updates of a run that are kept and shown.

@@ -10,9 +10,8 @@ use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::{Clock, ids};
 
-use crate::records::runs::Runs;
-
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
+use crate::records::runs::Runs;
 use crate::registry::Registry;
 use crate::table::TableStore;
 use crate::turn_runner::OnThread;

@@ -190,11 +190,11 @@ async fn version_names_the_changes_of_its_schema_and_rows() {
         [{ "kind": "table_dropped", "table": "t", "rows_removed": 0, "message": "Dropped table t" }],
         [retyped("STRING", "INTEGER"), rows(0, 1, "Removed 1 row of table t")],
         [retyped("INTEGER", "STRING")],
-        [],
+        null,
         [rows(1, 3, "Replaced 3 rows of table t by 1")],
         [rows(3, 0, "Added 3 rows to table t")],
         [{ "kind": "table_created", "table": "t", "message": "Created table t (id INTEGER)" }],
-        []
+        null
     ]);
     let versions = store.get("/versions").await.expect_status(200);
     assert_eq!(json!(versions.each("changes")), expected);

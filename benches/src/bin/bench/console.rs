@@ -1,9 +1,9 @@
 //! Measures the console in Chromium, over the runner that `make run` serves: the first sight of the list of
 //! runs, updates, a table and a chart of 10,000 rows, 10 MB of JSON, and a list of 100,000 runs.
 
-use platform::config::variables;
 use std::path::Path;
 
+use platform::config::variables;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 use tests::lambda::Emulators;

@@ -1,12 +1,12 @@
 //! Runs a local runner in a process of its own.
 
-use platform::config::variables;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use platform::config::variables;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::Value;
 

@@ -4,11 +4,11 @@
 //! `BENCH_SCALE_SEGMENTS` is the number of segments of half a million rows each; default: 200. The number
 //! stays constant, because compaction is postponed.
 
-use platform::config::variables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use platform::config::variables;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 

@@ -5,10 +5,10 @@
 //! it has made native copies of the tables. Each query runs in turns with the same query in plain DuckDB,
 //! with as many threads. The ratio in the row of a geometric mean is the mean of the 22 ratios.
 
-use platform::config::variables;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use platform::config::variables;
 use serde_json::json;
 use tempfile::tempdir;
 use tests::tpch::{QUERIES, TABLES, definitions};

@@ -18,9 +18,8 @@ use process::pattern::{Pattern, Steps};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::records::listeners::Listener;
-
 use super::DATA;
+use crate::records::listeners::Listener;
 
 /// Steps for one event: about 0.2 s of processor time at most. A thousand listeners with some patterns each
 /// take less.

@@ -1,10 +1,9 @@
 //! Stores ingest channels as JSON texts, whose content `shared/events` defines.
 
-use serde::{Deserialize, Serialize};
-
 use platform::error::{Error, Result};
 use platform::records::{Condition, Outcome, Query, Rows, Table, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::entries::Entries;
 

@@ -5,12 +5,11 @@
 //! creation or deletion: the entries are counted, and the count is written if the id of the last change is
 //! still the same.
 
-use serde::{Deserialize, Serialize};
-
 use platform::error::{Error, Result};
 use platform::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
 use platform::retry::{Races, RetryPolicy};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of entries of a kind in a project.
 pub const MAX_ENTRIES: u64 = 10_000;

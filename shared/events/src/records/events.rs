@@ -3,9 +3,6 @@
 //! An event is written before its message is sent, and is due until it is matched, because the message may be
 //! lost.
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-
 use platform::clock::UtcTime;
 use platform::config::Retention;
 use platform::error::{Error, Result};
@@ -13,6 +10,8 @@ use platform::records::listing_shards::{ListingShards, ShardSchedule};
 use platform::records::logs::{KnownLogs, LogId, LogKind};
 use platform::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 pub use crate::records::kept_events::KeptEvent;
 

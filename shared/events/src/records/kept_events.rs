@@ -4,14 +4,13 @@
 //! index `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object,
 //! then the record. So after a crash the next sweeper finds everything that remains.
 
-use serde::Deserialize;
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::logs::{ARCHIVED, LogId, LogKind};
 use platform::records::schema::{DUE, EXPIRES_AT};
 use platform::records::{Changes, Condition, Written, keys};
 use platform::tenant::Tenant;
+use serde::Deserialize;
 
 use crate::records::deliveries::{Deliveries, DeliveryIndex, DeliveryStatus};
 use crate::records::events::{DueEvent, EventRecord, Events};

@@ -5,12 +5,11 @@
 //! listener and the count are written in one transaction.
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::{Condition, Query, Table, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::entries::{count_listener, listeners};
 

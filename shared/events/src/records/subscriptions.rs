@@ -3,11 +3,10 @@
 //! Each change of a subscription gives the project's set of subscriptions a new name in the same transaction.
 //! A process that caches the set reads this name, so it never uses an outdated set.
 
-use serde::{Deserialize, Serialize};
-
 use platform::error::{Error, Result};
 use platform::records::{Condition, Guard, Outcome, Query, Rows, Table, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::entries::{Entries, SetState};
 

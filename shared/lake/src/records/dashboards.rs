@@ -4,14 +4,13 @@
 //! a small one for lists, and one with the content, which only a promotion reads; so a list of a thousand
 //! versions takes a few pages. Every change is one transaction that requires the head that was read.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
 use platform::tenant::Tenant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Status of a dashboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,12 +5,11 @@
 //! of two that finish the same import, one writes its end. A job becomes `due` when its lease ends, so that
 //! the sweeper finds a job whose message or worker was lost.
 
-use serde::{Deserialize, Serialize};
-
 use platform::clock::UtcTime;
 use platform::error::Result;
 use platform::records::{Condition, Key, Query, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::stores::{ImportRecord, Stores};
 

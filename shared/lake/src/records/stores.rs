@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result, RowError};
 use platform::records::{Condition, Query, Rows, Table, Written, keys};
 use platform::tenant::Tenant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Status of a data store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,8 +76,9 @@ pub struct StoreVersion {
     /// Id of the previous version; missing for the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_version_id: Option<String>,
-    /// What the version changed, the schema before the rows: at most 100 changes. Empty for a snapshot, for a
-    /// compaction and for the first version.
+    /// What the version changed, the schema before the rows: at most 100 changes. Missing for a snapshot, for
+    /// a compaction and for the first version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<VersionChange>,
 }
 

@@ -8,14 +8,13 @@ use std::fmt::Write as _;
 
 use crate::records::stores::VersionChange;
 use crate::records::stores::VersionChangeKind::{self, *};
-
 use crate::schema::manifest::{Manifest, ManifestColumn, Relationship, RelationshipType, TableVersion};
 
 /// Most columns listed in the sentence about a new table.
 const MAX_LISTED: usize = 10;
 
-/// Returns each change of tables, columns and relationships; empty if the schemas are equal. Rows and files do
-/// not count.
+/// Returns each change of tables, columns and relationships; empty if the schemas are equal. Rows do not
+/// count.
 pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<VersionChange> {
     let mut changes = Vec::new();
     if let Some(message) = changed(

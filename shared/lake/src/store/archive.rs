@@ -3,10 +3,9 @@
 use platform::records::Written;
 use platform::{Result, Tenant};
 
-use crate::records::stores::{StoreRecord, StoreStatus};
-
 use super::commit::store_races;
 use super::{Author, DataStores};
+use crate::records::stores::{StoreRecord, StoreStatus};
 
 impl DataStores {
     /// Archives a store; fails with 404 if it is missing or already archived.

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::records::stores::VersionChange;
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use tempfile::TempDir;
 
 use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded, keys};
 use crate::jobs::rewrite::File;
+use crate::records::stores::VersionChange;
 use crate::schema::alter::Altered;
 use crate::schema::difference::schema_difference;
 use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};

@@ -1,7 +1,6 @@
 //! Names what a version changed, in the schema and in the rows.
 
 use crate::records::stores::{ImportRecord, VersionChange, VersionChangeKind};
-
 use crate::schema::difference::schema_difference;
 use crate::schema::manifest::{Manifest, TableVersion};
 

@@ -2,10 +2,9 @@
 
 use platform::{Result, Tenant, ids};
 
-use crate::records::stores::{StoreRecord, StoreStatus};
-
 use super::commit::version_record;
 use super::{Author, DataStores, Loaded};
+use crate::records::stores::{StoreRecord, StoreStatus};
 use crate::schema::manifest::Manifest;
 
 /// Attributes of a new store.

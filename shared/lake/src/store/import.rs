@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use bytes::Bytes;
 use futures::future::try_join;
 use platform::sources::RemoteFile;
@@ -25,6 +24,7 @@ use crate::import::faults::{self, Fault};
 use crate::import::file_format::FileFormat;
 use crate::import::overlap::may_share_a_key;
 use crate::import::rounding::Rounding;
+use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use crate::schema::manifest::{Manifest, TableVersion};
 
 #[derive(Clone, Debug)]

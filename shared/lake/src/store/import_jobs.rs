@@ -14,14 +14,13 @@ use platform::{Error, ErrorKind, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::records::import_jobs::ImportJob;
-use crate::records::stores::{ImportRecord, ImportStatus};
-
 use super::hints::Hint;
 use super::import::{Import, ImportTable};
 use super::steps::Step;
 use super::{Author, DataStores};
 use crate::import::rounding::Rounding;
+use crate::records::import_jobs::ImportJob;
+use crate::records::stores::{ImportRecord, ImportStatus};
 
 /// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;

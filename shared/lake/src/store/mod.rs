@@ -38,7 +38,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::records::stores::Stores;
 use cache::ManifestCache;
 use files::SegmentFiles;
 use native::Copies;
@@ -51,6 +50,7 @@ use platform::{Clock, Result};
 
 use crate::child::limits::EngineLimits;
 use crate::engine::{Engine, EngineConfig};
+use crate::records::stores::Stores;
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;

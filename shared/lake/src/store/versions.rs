@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use platform::{Error, Result, Tenant};
 
-use crate::records::stores::StoreVersion;
-
 use super::commit::{Change, store_races};
 use super::{Author, DataStores, Loaded};
+use crate::records::stores::StoreVersion;
 use crate::schema::manifest::Manifest;
 
 #[derive(Clone, Debug)]

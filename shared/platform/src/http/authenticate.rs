@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use futures::future::BoxFuture;
 
 use super::request_permit::RequestPermit;
 use super::sent_size::bounded;
@@ -13,7 +14,6 @@ use crate::Platform;
 use crate::auth::{Principal, api_key};
 use crate::config::Secret;
 use crate::error::{Error, Result};
-use futures::future::BoxFuture;
 
 /// Credentials that a group of routes accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -216,7 +216,7 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
         error: failure.kind().code(),
         message: shortened(failure.message().to_owned()),
         details: failure.details().map(str::to_owned).map(shortened),
-        field: failure.field().map(str::to_owned),
+        field: failure.field().map(str::to_owned).map(shortened),
         line: failure.place().map(|place| place.line),
         column: failure.place().map(|place| place.column),
         errors: failure.row_errors().to_vec(),

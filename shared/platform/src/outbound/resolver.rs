@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::{BoxError, Service};
 
 use super::rules::Rules;
-use futures::future::BoxFuture;
 
 #[async_trait]
 pub(super) trait Lookup: Send + Sync {

@@ -5,15 +5,14 @@
 
 use std::fmt;
 
-use semver::Version;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::objects::Objects;
 use platform::records::{Condition, Query, Table, Written, keys};
 use platform::tenant::Tenant;
+use semver::Version;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Larger texts are stored in the bucket, because a record is limited to 400 KB.
 const MAX_RECORD_BYTES: usize = 100_000;

@@ -5,12 +5,12 @@ mod foreign;
 mod handlebars;
 mod variables;
 
-use crate::records::prompts::ContentType;
 use platform::Error;
 use serde_json::Value;
 
 use crate::error::RenderError;
 use crate::limits::MAX_CONTENT_BYTES;
+use crate::records::prompts::ContentType;
 use crate::template::{Parsed, Template};
 
 pub use foreign::foreign_variable;

@@ -7,14 +7,13 @@
 
 mod published;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
 use platform::tenant::Tenant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use published::PromptInUse;
 

@@ -125,15 +125,14 @@ fn shown(message: &Message, questions: &HashSet<&str>) -> Value {
             json!({ "role": "assistant", "text": text, "tool_calls": calls.collect::<Vec<_>>() })
         }
         Message::Tool { results } => {
-            let result = |result: &ToolResult| {
-                let mut shown =
-                    json!({ "tool_call_id": result.id, "text": result.text, "is_error": result.failed });
-                let answer =
-                    ask_user::answer(&result.text).filter(|_| questions.contains(result.id.as_str()));
-                if let Some(answer) = answer {
-                    shown["answer"] = answer.into();
+            let result = |ToolResult { id, text, failed }: &ToolResult| {
+                let answer = ask_user::answer(text).filter(|_| questions.contains(id.as_str()));
+                match answer {
+                    Some(answer) => {
+                        json!({ "tool_call_id": id, "text": text, "is_error": failed, "answer": answer })
+                    }
+                    None => json!({ "tool_call_id": id, "text": text, "is_error": failed }),
                 }
-                shown
             };
             json!({ "role": "tool", "results": results.iter().map(result).collect::<Vec<_>>() })
         }

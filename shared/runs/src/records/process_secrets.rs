@@ -3,8 +3,6 @@
 //! Definitions of processes and MCP servers of interactions name them; only the worker opens them. A secret
 //! without a binding, as older versions stored them, is for nothing until the operator binds it.
 
-use serde::{Deserialize, Serialize};
-
 use platform::clock::UtcTime;
 use platform::config::Secret;
 use platform::error::{Error, Result};
@@ -14,6 +12,7 @@ use platform::sealing::{Place, Sealer};
 use platform::tenant::Tenant;
 use process::records::processes::ProcessRef;
 use prompts::records::interactions::{is_host, is_tool_name};
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of processes, of MCP servers and of hosts of a binding.
 const MAX_ENTRIES: usize = 50;

@@ -1,9 +1,9 @@
 //! Tests the ways in which a conversation ends.
 
-use platform::config::variables;
 use std::time::Duration;
 
 use models::{Answer, ModelErrorKind, StopReason};
+use platform::config::variables;
 use prompts::records::interactions::TokenLimit;
 use runs::agent::Agent;
 use serde_json::{Value, json};

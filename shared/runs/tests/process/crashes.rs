@@ -2,13 +2,14 @@
 
 mod memory;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use futures::future::BoxFuture;
 use platform::{Clock, Tenant};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use workflow::engine::{Engine, Ids, Services, Sleep, StartRun};
 use workflow::event::EventKind;
 use workflow::testing::check_history;

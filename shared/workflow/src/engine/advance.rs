@@ -6,8 +6,6 @@ use events::action::RunAction;
 use platform::{Result, Tenant, UtcTime, metrics};
 use tracing::warn;
 
-use crate::records::runs::CurrentWrite;
-
 use super::Engine;
 use super::attempt::Finished;
 use super::write::WriteOutcome;
@@ -15,6 +13,7 @@ use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
 use crate::payload::Payload;
+use crate::records::runs::CurrentWrite;
 use crate::registry::Registry;
 use crate::state::RunState;
 use crate::store::Commit;

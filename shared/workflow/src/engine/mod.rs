@@ -28,13 +28,14 @@ mod terminate;
 mod update;
 mod write;
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use platform::api::Api;
 use platform::auth::Viewer;
 use platform::bus::Bus;
 use platform::queue::Queue;
 use platform::{Clock, Error, Result, Tenant};
-use std::sync::Arc;
 
 use crate::event::Event;
 use crate::registry::Registry;

@@ -6,14 +6,13 @@ use platform::records::Guard;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime};
 
-use crate::records::runs::CurrentWrite;
-
 use super::Engine;
 use super::delivery::link_of;
 use super::write::WriteOutcome;
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{CLAIM_CHECK_BYTES, MAX_PAYLOAD_BYTES, Payload};
+use crate::records::runs::CurrentWrite;
 use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};

@@ -4,10 +4,9 @@
 use futures::stream::{self, StreamExt as _};
 use platform::{Result, Tenant, UtcTime};
 
-use crate::records::runs::DueRun;
-
 use super::Engine;
 use crate::draft::Draft;
+use crate::records::runs::DueRun;
 use crate::state::RunState;
 
 /// Minimum age of an ended run that is removed, in milliseconds: one day.

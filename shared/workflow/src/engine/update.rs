@@ -5,10 +5,9 @@ use std::sync::Arc;
 use platform::retry::{Races, RetryPolicy};
 use platform::{Result, Tenant};
 
-use crate::records::runs::Committed;
-
 use super::Engine;
 use crate::payload::Payload;
+use crate::records::runs::Committed;
 use crate::registry::Publish;
 use crate::store::Commit;
 use crate::updates::UpdateMessage;

@@ -5,12 +5,11 @@ use platform::queue::MAX_DELAY;
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::warn;
 
-use crate::records::runs::{Committed, UpdatesWrite};
-
 use super::delivery::delivery_of;
 use super::{Engine, lifecycle};
 use crate::draft::Draft;
 use crate::limits;
+use crate::records::runs::{Committed, UpdatesWrite};
 use crate::removal::update_folder;
 use crate::state::RunState;
 use crate::store::Commit;

@@ -1,11 +1,10 @@
 //! Stores the current run of each workflow id in its own record, because later runs may reuse the id.
 
-use serde::{Deserialize, Serialize};
-
 use platform::error::Result;
 use platform::records::schema::EXPIRES_AT;
 use platform::records::{Changes, Condition, Transaction, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::runs::Runs;
 

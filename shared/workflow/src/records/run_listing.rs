@@ -1,13 +1,12 @@
 //! Lists runs, and those with due work.
 
-use serde::Deserialize;
-
 use platform::clock::UtcTime;
 use platform::error::Result;
 use platform::records::listing_shards::newest_first;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Query, keys};
 use platform::tenant::Tenant;
+use serde::Deserialize;
 
 use crate::records::run_removal::REMOVED;
 use crate::records::runs::Runs;

@@ -4,12 +4,11 @@
 //! First the run is hidden: a mark replaces its state and its places in listings, so that no reader finds a
 //! run without its history. The mark is removed last.
 
-use serde::{Deserialize, Serialize};
-
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::{Changes, Condition, Query, Written, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::runs::{DueRun, RunRecord, Runs};
 

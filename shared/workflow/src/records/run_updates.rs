@@ -1,11 +1,10 @@
 //! Stores update messages of workflow runs. Their numbers have their own condition, so a new message does not
 //! conflict with a write of the run. Messages that are written together share an item.
 
-use serde::{Deserialize, Serialize};
-
 use platform::error::Result;
 use platform::records::{Condition, Order, Query, Transaction, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::runs::Runs;
 

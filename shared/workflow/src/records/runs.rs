@@ -3,8 +3,6 @@
 //! States and events are JSON texts here; the engine (`shared/workflow`) defines them. Every write of a run
 //! requires the `version` that was read.
 
-use serde::{Deserialize, Serialize};
-
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
 use platform::clock::UtcTime;
@@ -13,6 +11,7 @@ use platform::error::Result;
 use platform::records::listing_shards::ListingShards;
 use platform::records::{Condition, Order, Outcome, Query, Table, keys};
 use platform::tenant::Tenant;
+use serde::{Deserialize, Serialize};
 
 use crate::records::current_runs::{with_current, with_ended};
 use crate::records::run_removal::REMOVED;

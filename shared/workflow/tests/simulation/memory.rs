@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use workflow::draft::Draft;
@@ -10,8 +11,6 @@ use workflow::records::runs::{Committed, DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::store::{Commit, Store};
-
-use async_trait::async_trait;
 
 use crate::invariants;
 use crate::scenario::Mutant;

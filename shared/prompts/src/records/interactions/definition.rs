@@ -2,13 +2,12 @@
 
 use std::fmt;
 
+use platform::error::{Error, Result};
+use platform::http::text::{check_name, check_resource_id};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-
-use platform::error::{Error, Result};
-use platform::http::text::{check_name, check_resource_id};
 
 /// Maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 10_000;

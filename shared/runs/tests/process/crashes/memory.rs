@@ -1,8 +1,8 @@
 //! Keeps records in memory, which survive the services that write them.
 
-use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use conformance::Tables;
 use conformance::model::Model;
 use conformance::nowhere::Nowhere;

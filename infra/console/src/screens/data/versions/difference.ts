@@ -35,7 +35,7 @@ export async function difference(store: string, before: Version, after: Version,
   const tables = names.map((name) => tableDifference(name, earlier.get(name), later.get(name)));
   const [low, high] = [before.schema_version, after.schema_version].sort((a, b) => a - b) as [number, number];
   const between = history.filter((item) => item.schema_version > low && item.schema_version <= high);
-  return { tables, changes: between.flatMap((item) => item.changes) };
+  return { tables, changes: between.flatMap((item) => item.changes ?? []) };
 }
 
 async function tablesOf(store: string, version: string, signal: AbortSignal): Promise<Map<string, Table>> {

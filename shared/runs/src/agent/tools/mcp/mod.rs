@@ -24,13 +24,12 @@ use tokio::time::timeout;
 use url::Url;
 use workflow::Failure;
 
-use crate::records::process_secrets::Holder;
-
 use self::http::Http;
 use super::super::Services;
 use super::super::arguments::Refusal;
 use super::super::tool_call::Fault;
 use crate::hosts::has_host;
+use crate::records::process_secrets::Holder;
 use crate::redaction::Redaction;
 use crate::secrets::Withheld;
 
