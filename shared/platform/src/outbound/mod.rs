@@ -240,6 +240,8 @@ impl Outbound {
 }
 
 #[cfg(test)]
+mod body_tests;
+#[cfg(test)]
 mod environment_tests;
 #[cfg(test)]
 mod own_tests;
