@@ -21,7 +21,6 @@ use platform::{Clock, Tenant};
 use serde_json::json;
 use workflow::engine::{Engine, StartRun};
 use workflow::records::runs::Runs;
-use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
 

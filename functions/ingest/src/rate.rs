@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use events::records::ingest_counts::IngestCounts;
-use events::records::ingest_counts::IngestCounts;
 use parking_lot::Mutex;
 use platform::config::{ConfigError, Environment, variables};
 use platform::{Clock, Error, Result, Tenant, metrics};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::records::prompts::ContentType;
+use prompts::records::prompts::ContentType;
 
 /// A content to render, with its data.
 #[derive(Deserialize, JsonSchema)]

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use events::publish::publish_stored;
 use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
-use events::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use platform::bus::Bus;

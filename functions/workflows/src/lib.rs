@@ -25,7 +25,6 @@ use platform::page_token::PageTokens;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
 use workflow::records::runs::Runs;
-use workflow::records::runs::Runs;
 use workflow::wiring::Wiring;
 
 #[derive(Clone)]

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use events::records::events::Events;
-use events::records::subscriptions::Subscriptions;
 use lambda_runtime::Error;
 use platform::api::Api;
 use platform::config::variables;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use platform::batch::{Batch, back_off};

@@ -2,7 +2,6 @@
 #![cfg(test)]
 
 use events::records::ingest_counts::IngestCounts;
-use events::records::ingest_counts::IngestCounts;
 use ingest_function::ChannelRates;
 use local::data_dir::DataDir;
 use local::services::{EVENTS_TABLE, Services};

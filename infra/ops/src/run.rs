@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use clap::Subcommand;
 use platform::auth::{RunAsRole, Viewer};
 use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};

@@ -9,6 +9,7 @@ use platform::{Error, Result, Tenant, UtcTime, ids};
 use super::changes::changes;
 use super::steps::Step;
 use super::{DataStores, keys};
+use crate::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
 use crate::schema::manifest::Manifest;
 
 /// Author of a change, for the store's records.

@@ -78,6 +78,15 @@ pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
 /// Most bytes of all files of an import in the background.
 pub const MAX_BACKGROUND_INPUT_BYTES: u64 = 4_096 * MIB;
 
+/// Services that imports need besides the store itself.
+#[derive(Clone, Default)]
+pub struct ImportServices {
+    /// Fetches remote files; None if remote files are not supported.
+    pub sources: Option<Sources>,
+    /// Queue for hints at background imports and compactions; None if there are none.
+    pub queue: Option<Arc<dyn Queue>>,
+}
+
 /// Folder and limits of the data stores.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {

@@ -17,7 +17,6 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
 use workflow::event::Event;
 use workflow::records::runs::Runs;
-use workflow::records::runs::{Committed, DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::store::Store as _;
 use workflow::table::TableStore;
