@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::future::BoxFuture;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use platform::batch::{Batch, back_off};
 use platform::queue::{Delivery, Queue};
