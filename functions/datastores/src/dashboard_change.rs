@@ -7,7 +7,7 @@
 use axum::http::HeaderMap;
 use lake::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::http::if_match;
-use platform::retry::{Races, RetryPolicy};
+use platform::races::{RacePolicy, Races};
 use platform::{Result, Tenant, UtcTime, ids};
 
 use crate::App;
@@ -37,7 +37,7 @@ impl<'a> Attempts<'a> {
     pub async fn load(&mut self) -> Result<DashboardRecord> {
         match &mut self.races {
             Some(races) => races.lost().await?,
-            None => self.races = Some(Races::new(&RetryPolicy::RECORD, "a dashboard")),
+            None => self.races = Some(Races::new(&RacePolicy::RECORD, "a dashboard")),
         }
         let DashboardPath {
             store_id,

@@ -8,9 +8,9 @@ use axum::http::{HeaderMap, header};
 use platform::auth::permission::DeletePrompts;
 use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, audited, if_match};
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Platform, Result};
 use prompts::records::interactions::InteractionUse;
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ async fn handler(
 ) -> Result<Reply<DeletedPrompt>> {
     let tenant = call.tenant()?;
     let id = path.pt_id;
-    let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
+    let mut races = Races::new(&RacePolicy::RECORD, "a prompt template");
     loop {
         let mut version = None;
         if headers.contains_key(header::IF_MATCH) {

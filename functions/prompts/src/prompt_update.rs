@@ -11,9 +11,9 @@ use platform::auth::permission::WritePrompts;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
 use platform::http::{Call, OptionalJson, Path, Reply, SomeKnown, audited, if_match, strict};
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Platform, Result, Tenant};
 use prompts::Checker;
 use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus};
@@ -124,7 +124,7 @@ async fn save(
     body: &UpdatePrompt,
 ) -> Result<(PromptRecord, Vec<String>)> {
     let mut checker = Checker::new(&app.sandbox, tenant.account());
-    let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
+    let mut races = Races::new(&RacePolicy::RECORD, "a prompt template");
     loop {
         let current = app.prompts.get(tenant, id).await?;
         if_match(headers, &etag(&current))?;

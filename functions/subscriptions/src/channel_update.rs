@@ -10,9 +10,9 @@ use events::channel::StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Platform, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -118,7 +118,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<UpdateChannel>,
 ) -> Result<Reply<ChannelWithSecrets>> {
     let tenant = call.tenant()?;
-    let mut races = Races::new(&RetryPolicy::RECORD, "a channel");
+    let mut races = Races::new(&RacePolicy::RECORD, "a channel");
     loop {
         let record = app.channels.get(&tenant, &path.channel_id).await?;
         if_match(&headers, &record.revision.to_string())?;

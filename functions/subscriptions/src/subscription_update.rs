@@ -19,9 +19,9 @@ use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -156,7 +156,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<UpdateSubscription>,
 ) -> Result<Reply<SubscriptionWithSecret>> {
     let tenant = call.tenant()?;
-    let mut races = Races::new(&RetryPolicy::RECORD, "a subscription");
+    let mut races = Races::new(&RacePolicy::RECORD, "a subscription");
     loop {
         let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
         if_match(&headers, &record.revision.to_string())?;

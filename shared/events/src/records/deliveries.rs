@@ -12,7 +12,7 @@ use platform::config::Retention;
 use platform::error::{Error, Result};
 use platform::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
 use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use platform::records::{Changes, Condition, Key, Table, Transaction, Written, json_text, keys};
+use platform::records::{Changes, Condition, Key, Table, Transaction, json_text, keys};
 use platform::tenant::Tenant;
 
 /// Shard of the deliveries of one event, which has at most 10,000, the limit of subscriptions.
@@ -311,11 +311,7 @@ impl Deliveries {
             .table
             .put(&key, &self.stored(record), Condition::Absent)
             .await?;
-        match written {
-            Written::Done => Ok(true),
-            Written::Refused { .. } => Ok(false),
-            Written::Contended => Err(Error::unavailable("a delivery is being written")),
-        }
+        written.took_effect("a delivery")
     }
 
     /// Adds the write of a delivery to a transaction. The insertion of an existing id is refused.

@@ -6,8 +6,8 @@
 //! still the same.
 
 use platform::error::{Error, Result};
+use platform::races::{RacePolicy, Races};
 use platform::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
-use platform::retry::{Races, RetryPolicy};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +114,7 @@ impl Entries {
         condition: &Condition,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
     ) -> Result<Outcome> {
-        let mut races = Races::new(&RetryPolicy::COUNT, self.plural);
+        let mut races = Races::new(&RacePolicy::COUNT, self.plural);
         loop {
             let changes = Changes::default().add(COUNT, amount);
             let transaction = steps(self.begin(tenant, changes, Some(condition))?)?;

@@ -139,10 +139,11 @@ impl Events {
         self.prepare(tenant, event.received_at).await?;
         let shards = self.shards.for_record(tenant, event.received_at).await?;
         let key = place(tenant, &shards, event);
-        match self.table.put(&key, event, Condition::Absent).await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(Error::unavailable("an event is being written")),
-        }
+        self.table
+            .put(&key, event, Condition::Absent)
+            .await?
+            .took_effect("an event")
+            .map(drop)
     }
 
     /// Adds an event with an idempotency key, unless one with the same key was added within the last 30 days.
@@ -191,10 +192,11 @@ impl Events {
         let key = keys::event(tenant, id);
         // An event matched meanwhile is not in the index, or is there with the time of its removal.
         let waits = Condition::Lacks("matched_at");
-        match self.table.update(&key, &changes, waits).await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(Error::unavailable("an event is being written")),
-        }
+        self.table
+            .update(&key, &changes, waits)
+            .await?
+            .took_effect("an event")
+            .map(drop)
     }
 
     /// Lists the events of all projects that are unmatched and due by a time, longest waiting first. Returns

@@ -5,10 +5,10 @@
 //! then the record. So after a crash the next sweeper finds everything that remains.
 
 use platform::clock::UtcTime;
-use platform::error::{Error, Result};
+use platform::error::Result;
 use platform::records::logs::{ARCHIVED, LogId, LogKind};
 use platform::records::schema::{DUE, EXPIRES_AT};
-use platform::records::{Changes, Condition, Written, keys};
+use platform::records::{Changes, Condition, keys};
 use platform::tenant::Tenant;
 use serde::Deserialize;
 
@@ -76,15 +76,10 @@ impl Events {
         changes: &Changes,
         condition: Condition,
     ) -> Result<bool> {
-        match self
-            .table
+        self.table
             .update(&keys::event(tenant, id), changes, condition)
             .await?
-        {
-            Written::Done => Ok(true),
-            Written::Refused { .. } => Ok(false),
-            Written::Contended => Err(busy()),
-        }
+            .took_effect("an event")
     }
 
     pub async fn find_kept(&self, tenant: &Tenant, id: &str) -> Result<Option<KeptEvent>> {
@@ -153,10 +148,11 @@ impl Events {
     pub async fn end_removal(&self, event: &DueEvent) -> Result<()> {
         let key = keys::event(&event.tenant, &event.event_id);
         let is_hidden = Condition::TextIs("envelope", String::new());
-        match self.table.delete(&key, is_hidden).await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(busy()),
-        }
+        self.table
+            .delete(&key, is_hidden)
+            .await?
+            .took_effect("an event")
+            .map(drop)
     }
 
     /// Extends the retention of a log's events that open deliveries refer to, if less than half of it is
@@ -231,8 +227,4 @@ impl Deliveries {
             }
         }
     }
-}
-
-fn busy() -> Error {
-    Error::unavailable("an event is being written")
 }

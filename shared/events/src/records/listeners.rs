@@ -7,7 +7,7 @@
 use async_trait::async_trait;
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
-use platform::records::{Condition, Query, Table, Written, keys};
+use platform::records::{Condition, Query, Table, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
@@ -76,10 +76,7 @@ impl Listeners {
         let transaction = self.table.transaction();
         let transaction = transaction.put(&key, listener, Condition::Absent)?;
         let transaction = count_listener(transaction, &counted, 1)?;
-        match transaction.commit().await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(busy()),
-        }
+        transaction.commit().await?.took_effect("a listener").map(drop)
     }
 
     /// Removes a listener. A missing one is not an error.
@@ -88,10 +85,7 @@ impl Listeners {
         let transaction = self.table.transaction();
         let transaction = transaction.delete(&key, Condition::Present)?;
         let transaction = count_listener(transaction, &keys::subscriptions_changed(tenant), -1)?;
-        match transaction.commit().await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(busy()),
-        }
+        transaction.commit().await?.took_effect("a listener").map(drop)
     }
 }
 
@@ -104,8 +98,4 @@ impl Listening for Listeners {
     async fn end(&self, tenant: &Tenant, run_id: &str, listener_id: &str) -> Result<()> {
         self.remove(tenant, run_id, listener_id).await
     }
-}
-
-fn busy() -> Error {
-    Error::unavailable("the listeners of the project are changed by too many at once")
 }

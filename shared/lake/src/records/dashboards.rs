@@ -6,7 +6,7 @@
 
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
-use platform::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
+use platform::records::{Condition, Order, Outcome, Query, Rows, Table, json_text, keys};
 use platform::tenant::Tenant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,11 +185,10 @@ impl Dashboards {
         let written = with_version(transaction, tenant, dashboard, &dashboard.current)?
             .commit()
             .await?;
-        match written {
-            Written::Done => Ok(()),
-            Written::Contended => Err(Error::unavailable("a dashboard's name is contended")),
-            Written::Refused { .. } => Err(name_taken(&content.name)),
+        if written.took_effect("a dashboard's name")? {
+            return Ok(());
         }
+        Err(name_taken(&content.name))
     }
 
     /// Replaces the head `before`, as it was read, by `next`, and writes a new version with it, or the

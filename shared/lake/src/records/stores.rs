@@ -292,14 +292,13 @@ impl Stores {
             )?
             .commit()
             .await?;
-        match written {
-            Written::Done => Ok(()),
-            Written::Contended => Err(Error::unavailable("a store's name is contended")),
-            Written::Refused { .. } => Err(Error::conflict(format!(
-                "A data store named '{}' exists already.",
-                store.name
-            ))),
+        if written.took_effect("a store's name")? {
+            return Ok(());
         }
+        Err(Error::conflict(format!(
+            "A data store named '{}' exists already.",
+            store.name
+        )))
     }
 
     /// Moves the head from the state that was read to `next`, which names `version`. The same transaction

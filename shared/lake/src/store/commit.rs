@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 
 use super::changes::changes;
@@ -228,5 +228,5 @@ fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
 }
 
 pub(super) const fn store_races() -> Races {
-    Races::new(&RetryPolicy::STORE, "a data store")
+    Races::new(&RacePolicy::STORE, "a data store")
 }

@@ -86,11 +86,10 @@ impl DataStores {
         };
         let due_at = after(self.inner.clock.now(), DELIVERED_WITHIN);
         let records = &self.inner.records;
-        match records.insert_import_job(tenant, &record, &job, due_at).await? {
-            Written::Done => {}
+        let inserted = records.insert_import_job(tenant, &record, &job, due_at).await?;
+        if !inserted.took_effect("an import")? {
             // The import was committed at the moment when its request stopped waiting for it.
-            Written::Refused { .. } => return records.import(tenant, &record.store_id, &record.id).await,
-            Written::Contended => return Err(Error::unavailable("an import is contended")),
+            return records.import(tenant, &record.store_id, &record.id).await;
         }
         self.reached(Step::ImportEnqueued);
         if let Err(cause) = send(queue.as_ref(), &job).await {
@@ -182,10 +181,8 @@ impl DataStores {
         if may_pass(error) {
             failed.error = Some("The service failed on this import; repeat it.".to_owned());
         }
-        match self.inner.records.end_import_job(tenant, &failed).await? {
-            Written::Contended => Err(Error::unavailable("an import is contended")),
-            Written::Done | Written::Refused { .. } => Ok(()),
-        }
+        let ended = self.inner.records.end_import_job(tenant, &failed).await?;
+        ended.took_effect("an import").map(drop)
     }
 
     /// Sends a hint for each import whose lease has expired; returns their number.

@@ -2,7 +2,7 @@
 
 use crate::auth::api_key::ApiKey;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Query, Table, keys};
 use crate::tenant::Tenant;
 
 #[derive(Clone)]
@@ -25,36 +25,32 @@ impl ApiKeys {
     }
 
     pub async fn insert(&self, tenant: &Tenant, key: &ApiKey) -> Result<()> {
-        match self
+        if self
             .table
             .transaction()
             .put(&keys::api_key(tenant, &key.id), key, Condition::Absent)?
             .commit()
             .await?
+            .took_effect("an API key")?
         {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(Error::conflict(format!(
-                "The API key '{}' exists already.",
-                key.id
-            ))),
-            Written::Contended => Err(busy()),
+            return Ok(());
         }
+        Err(Error::conflict(format!(
+            "The API key '{}' exists already.",
+            key.id
+        )))
     }
 
     /// Removes a key, which is then no longer accepted. 404 for a missing key.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        match self
+        if self
             .table
             .delete(&keys::api_key(tenant, id), Condition::Present)
             .await?
+            .took_effect("an API key")?
         {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(Error::not_found("API key", id)),
-            Written::Contended => Err(busy()),
+            return Ok(());
         }
+        Err(Error::not_found("API key", id))
     }
-}
-
-fn busy() -> Error {
-    Error::unavailable("an API key is written by another process")
 }

@@ -153,11 +153,12 @@ impl Processes {
             };
         }
         let key = keys::process_definition(tenant, &digest);
-        match self.table.put(&key, &record, Condition::Absent).await? {
-            // Refused: the same text exists.
-            Written::Done | Written::Refused { .. } => Ok(digest),
-            Written::Contended => Err(busy()),
-        }
+        // Refused: the same text exists.
+        self.table
+            .put(&key, &record, Condition::Absent)
+            .await?
+            .took_effect("a process")?;
+        Ok(digest)
     }
 
     /// Returns the text of a digest; None if it does not exist.
@@ -177,10 +178,13 @@ impl Processes {
     /// Names a text. False if the name already refers to it; 409 if the name refers to another text.
     pub async fn insert(&self, tenant: &Tenant, process: &Process) -> Result<bool> {
         let key = keys::process(tenant, &process.namespace, &process.name, &process.version);
-        match self.table.put(&key, process, Condition::Absent).await? {
-            Written::Done => return Ok(true),
-            Written::Contended => return Err(busy()),
-            Written::Refused { .. } => {}
+        if self
+            .table
+            .put(&key, process, Condition::Absent)
+            .await?
+            .took_effect("a process")?
+        {
+            return Ok(true);
         }
         match self.table.find::<Process>(&key).await? {
             Some(known) if known.digest == process.digest => Ok(false),
@@ -272,9 +276,10 @@ impl Processes {
         for process in &removed {
             let key = keys::process(tenant, &process.namespace, &process.name, &process.version);
             // Refused: already removed.
-            if self.table.delete(&key, Condition::Present).await? == Written::Contended {
-                return Err(busy());
-            }
+            self.table
+                .delete(&key, Condition::Present)
+                .await?
+                .took_effect("a process")?;
         }
         Ok(removed)
     }

@@ -215,13 +215,10 @@ impl Interactions {
         }
         if let Some(before) = before.filter(|before| before.name != interaction.name) {
             let stale = name_key(tenant, &before);
-            match self.table.delete(&stale, Condition::Present).await? {
-                // An interaction written by an older release has no record of its name.
-                Written::Done | Written::Refused { .. } => {}
-                Written::Contended => {
-                    return Err(Error::unavailable("the name of an interaction is contended"));
-                }
-            }
+            self.table
+                .delete(&stale, Condition::Present)
+                .await?
+                .took_effect("the name of an interaction")?;
         }
         Ok(())
     }

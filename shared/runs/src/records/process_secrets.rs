@@ -169,13 +169,17 @@ impl ProcessSecrets {
             ..secret
         };
         let key = keys::process_secret(tenant, name);
-        match self.table.put(&key, &record, same_value).await? {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(Error::conflict(format!(
-                "The secret '{name}' was set or removed meanwhile; bind it again."
-            ))),
-            Written::Contended => Err(busy()),
+        if self
+            .table
+            .put(&key, &record, same_value)
+            .await?
+            .took_effect("a secret")?
+        {
+            return Ok(());
         }
+        Err(Error::conflict(format!(
+            "The secret '{name}' was set or removed meanwhile; bind it again."
+        )))
     }
 
     pub async fn find(&self, tenant: &Tenant, name: &str) -> Result<Option<ProcessSecret>> {
@@ -199,11 +203,15 @@ impl ProcessSecrets {
     /// 404 for a missing secret.
     pub async fn remove(&self, tenant: &Tenant, name: &str) -> Result<()> {
         let key = keys::process_secret(tenant, name);
-        match self.table.delete(&key, Condition::Present).await? {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(missing(name)),
-            Written::Contended => Err(busy()),
+        if self
+            .table
+            .delete(&key, Condition::Present)
+            .await?
+            .took_effect("a secret")?
+        {
+            return Ok(());
         }
+        Err(missing(name))
     }
 }
 

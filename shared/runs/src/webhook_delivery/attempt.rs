@@ -18,9 +18,9 @@ use platform::deployment::Deployment;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{self, Method, Outbound, OutboundError};
+use platform::races::{RacePolicy, Races};
 use platform::records::Written;
 use platform::records::audit::AuditAction;
-use platform::retry::{Races, RetryPolicy};
 use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Result, Tenant, ids, metrics};
 use tokio::time::timeout;
@@ -230,7 +230,7 @@ async fn disable(
     url: &str,
     delivery_id: &str,
 ) -> Result<()> {
-    let mut races = Races::new(&RetryPolicy::RECORD, "a subscription");
+    let mut races = Races::new(&RacePolicy::RECORD, "a subscription");
     loop {
         let mut subscription = StoredSubscription::from_record(&record)?;
         let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);

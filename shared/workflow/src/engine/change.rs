@@ -1,7 +1,7 @@
 //! Changes one run from outside of its worker: reads, changes and writes it, and repeats this if another
 //! writer was faster.
 
-use platform::retry::{Races, RetryPolicy};
+use platform::races::{RacePolicy, Races};
 use platform::{Error, Result, Tenant};
 
 use super::Engine;
@@ -45,7 +45,7 @@ impl Engine {
         run_id: &str,
         change: impl Fn(&mut Draft) -> Result<()> + Send + Sync,
     ) -> Result<RunState> {
-        let mut races = Races::new(&RetryPolicy::RUN, "a run");
+        let mut races = Races::new(&RacePolicy::RUN, "a run");
         loop {
             let state = self.get(tenant, run_id).await?;
             let mut draft = Draft::from_state(state, self.services.clock.now());

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use platform::retry::{Races, RetryPolicy};
+use platform::races::{RacePolicy, Races};
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::{info, warn};
 
@@ -130,7 +130,7 @@ struct Step {
 }
 
 fn new_races() -> Races {
-    Races::new(&RetryPolicy::RUN, "a run")
+    Races::new(&RacePolicy::RUN, "a run")
 }
 
 impl Drive {

@@ -2,8 +2,8 @@
 
 use events::action::RunAction;
 use events::records::deliveries::DeliveryWrite;
+use platform::races::{RacePolicy, Races};
 use platform::records::Guard;
-use platform::retry::{Races, RetryPolicy};
 use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
@@ -104,7 +104,7 @@ impl Engine {
         // If the caller chose the run id, another attempt may start that run and use the input.
         let is_ours_alone = is_large && start.run_id.is_none();
         let mut is_refused = false;
-        let mut races = Races::new(&RetryPolicy::RUN, "a workflow id");
+        let mut races = Races::new(&RacePolicy::RUN, "a workflow id");
         loop {
             let mut expected = None;
             if is_to_look {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use platform::retry::{Races, RetryPolicy};
+use platform::races::{RacePolicy, Races};
 use platform::{Result, Tenant};
 
 use super::Engine;
@@ -27,7 +27,7 @@ impl Engine {
     /// Posts an update to the followers of a run, even of a closed one. 404 if the run does not exist.
     pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &PostedUpdate) -> Result<()> {
         let started_at = self.get(tenant, run_id).await?.started_at;
-        let mut races = Races::new(&RetryPolicy::RUN, "the updates of a run");
+        let mut races = Races::new(&RacePolicy::RUN, "the updates of a run");
         loop {
             let message = UpdateMessage {
                 timestamp: 0,

@@ -5,8 +5,8 @@
 //! run without its history. The mark is removed last.
 
 use platform::clock::UtcTime;
-use platform::error::{Error, Result};
-use platform::records::{Changes, Condition, Query, Written, keys};
+use platform::error::Result;
+use platform::records::{Changes, Condition, Query, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
@@ -83,14 +83,11 @@ impl Runs {
     ) -> Result<()> {
         let changes = Changes::default().set("due_at", &until)?;
         let unchanged = Condition::NumberIs("version", read.record.version);
-        match self
-            .table
+        self.table
             .update(&keys::run(tenant, run), &changes, unchanged)
             .await?
-        {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(busy()),
-        }
+            .took_effect("a run")
+            .map(drop)
     }
 
     /// Replaces a run with a mark, which hides it from readers. False if the run was written since it was
@@ -104,14 +101,10 @@ impl Runs {
     ) -> Result<bool> {
         let is_ours = Condition::TextIs("run_id", run.to_owned());
         // Refused: the workflow id belongs to another run now.
-        if self
-            .table
+        self.table
             .delete(&keys::workflow(tenant, workflow_id), is_ours)
             .await?
-            == Written::Contended
-        {
-            return Err(busy());
-        }
+            .took_effect("a run")?;
         let mark = Mark {
             status: REMOVED,
             version: read.record.version + 1,
@@ -125,11 +118,7 @@ impl Runs {
         let at = read.removed_at().unwrap_or(UtcTime::EPOCH);
         let key = keys::run(tenant, run).with_due(keys::run_removals(run), at);
         let unchanged = Condition::NumberIs("version", read.record.version);
-        match self.table.put(&key, &mark, unchanged).await? {
-            Written::Done => Ok(true),
-            Written::Refused { .. } => Ok(false),
-            Written::Contended => Err(busy()),
-        }
+        self.table.put(&key, &mark, unchanged).await?.took_effect("a run")
     }
 
     /// Removes the history of a hidden run.
@@ -143,9 +132,10 @@ impl Runs {
             for chunk in chunks {
                 let key = keys::run_history(tenant, run, chunk.first_event);
                 // Refused: another worker removes the same run.
-                if self.table.delete(&key, Condition::Present).await? == Written::Contended {
-                    return Err(busy());
-                }
+                self.table
+                    .delete(&key, Condition::Present)
+                    .await?
+                    .took_effect("a run")?;
             }
         }
     }
@@ -153,13 +143,10 @@ impl Runs {
     /// Removes the mark of a run, after everything else.
     pub async fn remove_mark(&self, tenant: &Tenant, run: &str) -> Result<()> {
         let is_mark = Condition::TextIs("status", REMOVED.to_owned());
-        match self.table.delete(&keys::run(tenant, run), is_mark).await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(busy()),
-        }
+        self.table
+            .delete(&keys::run(tenant, run), is_mark)
+            .await?
+            .took_effect("a run")
+            .map(drop)
     }
-}
-
-fn busy() -> Error {
-    Error::unavailable("a run that is being removed is written by too many at once")
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::listing_shards::ListingShards;
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Query, Table, keys};
 
 pub use head::{DigestRef, FileRef, LogFile, LogHead, is_near};
 pub use log_id::{LogId, LogKind};
@@ -45,10 +45,10 @@ impl KnownLogs {
         }
         let head = LogHead::new(now.plus_ms(FIRST_PASS_MS));
         let key = log.head_key().with_due(keys::DUE_LOGS, head.due_at);
-        match table.put(&key, &head, Condition::Absent).await? {
-            Written::Done | Written::Refused { .. } => {}
-            Written::Contended => return Err(Error::unavailable("the head of a log is being written")),
-        }
+        table
+            .put(&key, &head, Condition::Absent)
+            .await?
+            .took_effect("the head of a log")?;
         let mut known = self.lock();
         if known.len() >= MAX_KNOWN {
             known.clear();
@@ -183,11 +183,7 @@ impl Logs {
         for file in replaced {
             transaction = transaction.put(&file_key(log, file), file, Condition::Lacks("replaced_by"))?;
         }
-        match transaction.commit().await? {
-            Written::Done => Ok(true),
-            Written::Refused { .. } => Ok(false),
-            Written::Contended => Err(Error::unavailable("the head of a log is being written")),
-        }
+        transaction.commit().await?.took_effect("the head of a log")
     }
 
     /// Writes only the next head; see [`commit`](Self::commit).
@@ -198,14 +194,11 @@ impl Logs {
     /// Removes the item of a replaced file.
     pub async fn remove_file(&self, log: &LogId, file: &LogFile) -> Result<()> {
         let key = file_key(log, file);
-        match self
-            .table(log.kind)
+        self.table(log.kind)
             .delete(&key, Condition::Has("replaced_by"))
             .await?
-        {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(Error::unavailable("a file of a log is being written")),
-        }
+            .took_effect("a file of a log")
+            .map(drop)
     }
 
     /// Lists all logs of a kind, of all accounts.

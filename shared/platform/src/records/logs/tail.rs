@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::{LogId, LogKind, Logs};
 use crate::clock::UtcTime;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::records::schema::{EXPIRES_AT, GSI1};
-use crate::records::{Changes, Condition, Key, Query, Written, keys};
+use crate::records::{Changes, Condition, Key, Query, keys};
 use crate::tenant::Tenant;
 
 /// Set when a record is archived.
@@ -174,14 +174,9 @@ impl Logs {
         changes: &Changes,
         condition: Condition,
     ) -> Result<bool> {
-        match self
-            .table(log.kind)
+        self.table(log.kind)
             .update(&record.key(), changes, condition)
             .await?
-        {
-            Written::Done => Ok(true),
-            Written::Refused { .. } => Ok(false),
-            Written::Contended => Err(Error::unavailable("an archived record is being written")),
-        }
+            .took_effect("an archived record")
     }
 }

@@ -22,7 +22,7 @@ pub use item::Item;
 pub use key::{Key, Position, key_names};
 pub use query::{Order, Query, Sort};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Outcome of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,20 @@ pub enum Written {
     },
     /// Nothing was written: another write of one of the items was in progress. The caller must retry.
     Contended,
+}
+
+impl Written {
+    /// Whether the write is durable; false if a condition did not hold. 503 if it was contended: `subject` names
+    /// the record, such as `a delivery`.
+    pub fn took_effect(self, subject: &str) -> Result<bool> {
+        match self {
+            Self::Done => Ok(true),
+            Self::Refused { .. } => Ok(false),
+            Self::Contended => Err(Error::unavailable(format!(
+                "{subject} is written by too many at once"
+            ))),
+        }
+    }
 }
 
 /// A write of one item, or a condition on one.

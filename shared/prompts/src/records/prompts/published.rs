@@ -4,8 +4,8 @@
 
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
+use platform::races::{RacePolicy, Races};
 use platform::records::{Condition, Written, keys};
-use platform::retry::{Races, RetryPolicy};
 use platform::tenant::Tenant;
 
 use super::{PromptRecord, PromptStatus, Prompts};
@@ -57,7 +57,7 @@ impl Prompts {
         version: Option<u64>,
         now: UtcTime,
     ) -> Result<PromptRecord> {
-        let mut races = Races::new(&RetryPolicy::RECORD, "a prompt template");
+        let mut races = Races::new(&RacePolicy::RECORD, "a prompt template");
         loop {
             let mut head = self.get(tenant, id).await?;
             let is_unchanged = head.is_unchanged();

@@ -3,11 +3,11 @@
 //! The loop stays with its operation, which reads, changes and writes again:
 //!
 //! ```
-//! # use platform::retry::{Races, RetryPolicy};
+//! # use platform::races::{RacePolicy, Races};
 //! # async fn read() -> u64 { 1 }
 //! # async fn write(_: u64) -> bool { true }
 //! # async fn change() -> platform::Result<u64> {
-//! let mut races = Races::new(&RetryPolicy::RECORD, "a dashboard");
+//! let mut races = Races::new(&RacePolicy::RECORD, "a dashboard");
 //! loop {
 //!     let next = read().await + 1;
 //!     if write(next).await {
@@ -29,14 +29,14 @@ const MAX_STEPS: u32 = 20;
 
 /// Number and length of the pauses after lost races.
 #[derive(Debug)]
-pub struct RetryPolicy {
+pub struct RacePolicy {
     /// Lost races after which the operation fails with 503.
     max_losses: u32,
     /// Longest pause after the first lost race, in milliseconds; after the n-th it is n times as long.
     step_ms: u64,
 }
 
-impl RetryPolicy {
+impl RacePolicy {
     /// One record, whose change takes a read and a write. With pauses of up to 100 ms, fewer than some
     /// hundred concurrent writers never reach the limit.
     pub const RECORD: Self = Self {
@@ -63,14 +63,14 @@ impl RetryPolicy {
 /// Lost races of one operation.
 #[derive(Debug)]
 pub struct Races {
-    policy: &'static RetryPolicy,
+    policy: &'static RacePolicy,
     subject: &'static str,
     lost: u32,
 }
 
 impl Races {
     /// `subject` names the records in the log, such as `a dashboard`.
-    pub const fn new(policy: &'static RetryPolicy, subject: &'static str) -> Self {
+    pub const fn new(policy: &'static RacePolicy, subject: &'static str) -> Self {
         Self {
             policy,
             subject,
@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_to_a_limit_and_end_with_503() {
-        let mut races = Races::new(&RetryPolicy::STORE, "a data store");
+        let mut races = Races::new(&RacePolicy::STORE, "a data store");
         let pauses: Vec<u64> = std::iter::from_fn(|| races.longest_pause_ms().ok()).collect();
         assert_eq!(pauses.len(), 49);
         assert_eq!(pauses[..3], [10, 20, 30]);
@@ -117,7 +117,7 @@ mod tests {
 
         let error = races.lost().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        let mut races = Races::new(&RetryPolicy::COUNT, "a count");
+        let mut races = Races::new(&RacePolicy::COUNT, "a count");
         let started = tokio::time::Instant::now();
         for _ in 0..5 {
             races.lost().await.unwrap();
