@@ -10,6 +10,7 @@
 //!
 //! | Folder | Holds |
 //! |---|---|
+//! | `records` | the records of stores, versions, imports and dashboards |
 //! | `schema` | schemas and versions as pure data: manifest, plan of a change, difference, invariants |
 //! | `statement` | a caller's statement as text and parse tree: parameters, the check, DuckDB's messages |
 //! | `tables` | SQL over the tables of a version: names, reads of segments, native copies, views |

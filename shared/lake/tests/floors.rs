@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// From the lowest folder to the highest.
-const FLOORS: [&str; 9] = [
+const FLOORS: [&str; 10] = [
+    "records",
     "schema",
     "statement",
     "tables",

@@ -58,9 +58,14 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
     format!("{shown} is not {article} {column_type}{advice}")
 }
 
+/// Returns a quoted text without its quotes, and without the blanks around it, which most types allow.
+fn bare(shown: &str) -> &str {
+    shown.trim_matches('\'').trim()
+}
+
 /// Returns whether a quoted text stands for a missing value in other programs.
 fn is_a_word_for_nothing(shown: &str) -> bool {
-    let text = shown.trim_matches('\'').trim().to_ascii_lowercase();
+    let text = bare(shown).to_ascii_lowercase();
     ["", "-", "na", "n/a", "#n/a", "null", "none", "nil", "\\n", "nat"].contains(&text.as_str())
 }
 
@@ -71,7 +76,7 @@ const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
 /// with characters of times.
 fn is_written_as(forms: &[&str], shown: &str) -> bool {
     let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
-    let written: String = shown.trim_matches('\'').chars().map(form).collect();
+    let written: String = bare(shown).chars().map(form).collect();
     let rests = forms.iter().filter_map(|form| written.strip_prefix(form));
     rests.into_iter().any(|rest| match forms {
         [_] => rest.is_empty(),
@@ -81,13 +86,13 @@ fn is_written_as(forms: &[&str], shown: &str) -> bool {
 
 /// Returns whether a quoted text is a number that no rounding reduces to `most`.
 fn is_beyond(shown: &str, most: f64) -> bool {
-    let number: Option<f64> = shown.trim_matches('\'').parse().ok();
+    let number: Option<f64> = bare(shown).parse().ok();
     number.is_some_and(|number| number.abs() + 0.5 >= most + 1.0)
 }
 
 /// Returns whether a quoted text is a number of digits, with at most a sign and a point.
 fn is_plain_number(shown: &str) -> bool {
-    let number = shown.trim_matches('\'').trim_start_matches(['+', '-']);
+    let number = bare(shown).trim_start_matches(['+', '-']);
     let is_digits = |part: &str| part.chars().all(|letter| letter.is_ascii_digit());
     match number.split_once('.') {
         Some((whole, fraction)) => !whole.is_empty() && is_digits(whole) && is_digits(fraction),
