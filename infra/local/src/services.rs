@@ -327,11 +327,20 @@ fn named(
 ) -> Result<Environment, ConfigError> {
     let names = NAMES.map(|(variable, name)| (variable, name.to_owned()));
     let queues = QUEUES.map(|(variable, settings)| (variable, settings.name.to_owned()));
-    let path = |name| data.path(name).display().to_string();
+    let path = |name| {
+        let path = data.path(name);
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| {
+            ConfigError::new(format!(
+                "The path {} is not UTF-8. Set the data directory to one that is.",
+                path.display()
+            ))
+        })
+    };
     let own = [
-        (variables::CACHE_DIR, path("cache")),
+        (variables::CACHE_DIR, path("cache")?),
         (variables::CORS_ORIGINS, "*".to_owned()),
-        (variables::JWKS, path("keys/jwks.json")),
+        (variables::JWKS, path("keys/jwks.json")?),
         (variables::PAGE_TOKEN_KEY, secret(data, "page-tokens")?),
     ];
     let bucket = match objects {

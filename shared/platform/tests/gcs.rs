@@ -59,17 +59,20 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
         "acme/good.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
         "acme/busy.csv" if times < 2 => (StatusCode::SERVICE_UNAVAILABLE, "busy").into_response(),
         "acme/busy.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
-        "acme/breaks.csv" | "acme/changes.csv" if times == 0 => {
+        "acme/breaks.csv" | "acme/changes.csv" | "acme/short.csv" | "acme/always-breaks.csv"
+            if times == 0 || name == "acme/always-breaks.csv" =>
+        {
             let cut = async {
                 // Lets the earlier part be sent first.
                 tokio::task::yield_now().await;
                 Err(std::io::Error::other("cut"))
             };
-            let begun = futures::stream::iter([Ok(rest[..5].to_vec())]);
+            let begun = futures::stream::iter([Ok(rest[..if times == 0 { 5 } else { 1 }].to_vec())]);
             let body = Body::from_stream(begun.chain(futures::stream::once(cut)));
             head(rest.len()).body(body).unwrap()
         }
         "acme/breaks.csv" | "acme/changes.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
+        "acme/short.csv" => head(0).body(Body::from(&rest[..rest.len() - 3])).unwrap(),
         "acme/huge.csv" => {
             let endless = futures::stream::pending::<std::io::Result<Vec<u8>>>();
             head(10_000_000_000).body(Body::from_stream(endless)).unwrap()
@@ -194,14 +197,20 @@ async fn what_cannot_be_fetched_says_why() {
         ("acme/down.csv", "cannot be reached, or broke off"),
         // Another object, whose rest does not belong to the start of the first.
         ("acme/changes.csv", "cannot be reached, or broke off"),
+        ("acme/short.csv", "cannot be reached, or broke off"),
+        ("acme/always-breaks.csv", "cannot be reached, or broke off"),
         ("other/good.csv", "only what is below gs://exports/acme/"),
     ] {
         let error = world.get(name).await.unwrap_err();
         assert!(error.contains(expected), "{name}: {error}");
         assert!(!error.contains("http"), "{name}: {error}");
     }
-    let asked = world.log.lock().unwrap();
-    assert!(asked.iter().all(|(name, _)| name.starts_with("acme/")));
+    let requests = world.log.lock().unwrap();
+    assert!(requests.iter().all(|(name, _)| name.starts_with("acme/")));
+    let broken = requests
+        .iter()
+        .filter(|(name, _)| name == "acme/always-breaks.csv");
+    assert_eq!(broken.count(), 6);
 }
 
 #[test]

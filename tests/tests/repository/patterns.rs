@@ -25,7 +25,7 @@ const CRATES: [&str; 9] = [
 const SANDBOX: &str = "a child process with limits on processor time and memory, shared by account";
 
 /// Files that use one of these crates, with the budget of the patterns.
-const PLACES: [(&str, &str); 10] = [
+const PLACES: [(&str, &str); 9] = [
     (
         "shared/models/src/output.rs",
         "none is needed: the schemas are Millrace's own, or checked by the operator on the own machine",
@@ -35,7 +35,6 @@ const PLACES: [(&str, &str); 10] = [
         "none is needed: the schema is compared with the standard's own, and its patterns are only parsed",
     ),
     ("shared/process/src/expression/child.rs", SANDBOX),
-    ("shared/process/src/expression/earlier.rs", SANDBOX),
     ("shared/process/src/expression/library.rs", SANDBOX),
     ("shared/process/src/expression/matching.rs", SANDBOX),
     ("shared/process/src/expression/natives.rs", SANDBOX),

@@ -10,9 +10,12 @@ use serde_json::Value;
 use super::whole;
 use crate::provider::Failure;
 
+/// Most bytes of the body of a failure that are read.
+const MAX_BYTES: u64 = 64 * 1_024;
+
 /// Converts a response with another status than 200. Reads the body only where it is JSON.
 pub(super) async fn read(
-    mut response: Opened,
+    response: Opened,
     clock: &Clock,
     key: Option<&Secret>,
     patience: Duration,
@@ -22,6 +25,7 @@ pub(super) async fn read(
     let pause_ms = header("retry-after-ms")
         .and_then(|text| text.trim().parse().ok())
         .or_else(|| retry_after_ms(header("retry-after")?, clock.now()));
+    let mut response = response.capped(MAX_BYTES);
     let body = whole(&mut response, patience).await.unwrap_or_default();
     let said: Value = serde_json::from_slice(&body).unwrap_or_default();
     // Gemini's endpoint wraps the object in a list.

@@ -217,12 +217,16 @@ fn is_of_type(response: &Opened, name: &str) -> bool {
     essence.eq_ignore_ascii_case(name)
 }
 
-/// Reads a body within a time limit.
+/// Reads a body. Each piece of it must come within a time.
 async fn whole(response: &mut Opened, patience: Duration) -> Result<Vec<u8>, Failure> {
-    let body = timeout(patience, response.whole()).await;
-    let body = body.map_err(|_| Failure::too_slow(patience))?;
-    body.map_err(|error| match error {
-        OutboundError::TooLarge(_) => Failure::too_long(),
-        _ => Failure::broke_off(),
-    })
+    let mut body = Vec::new();
+    loop {
+        let piece = timeout(patience, response.next()).await;
+        match piece.map_err(|_| Failure::too_slow(patience))? {
+            Ok(Some(piece)) => body.extend_from_slice(&piece),
+            Ok(None) => return Ok(body),
+            Err(OutboundError::TooLarge(_)) => return Err(Failure::too_long()),
+            Err(_) => return Err(Failure::broke_off()),
+        }
+    }
 }

@@ -65,9 +65,10 @@ impl Call {
                 .map_err(|()| Error::internal("the URL of the API has no path"))?;
             segments.pop_if_empty();
             for segment in &self.path {
-                if matches!(segment.as_str(), "" | "." | "..") {
+                // Control characters are dropped from a URL, so "." and a tab would be "." alone.
+                if matches!(segment.as_str(), "" | "." | "..") || segment.chars().any(char::is_control) {
                     return Err(Error::invalid(format!(
-                        "'{segment}' cannot be a part of a path of the API."
+                        "{segment:?} cannot be a part of a path of the API."
                     )));
                 }
                 segments.push(segment);
@@ -96,7 +97,7 @@ mod tests {
             url(&call).unwrap(),
             "https://api.example.com/prod/api/v1/prompts/a%2F..%2Fb%3Fc%23d%20e%252f?name=x%26y%3Dz"
         );
-        for escape in ["", ".", ".."] {
+        for escape in ["", ".", "..", ".\t.", "\n", "a\u{7f}"] {
             let error = url(&Call::get(["prompts", escape])).unwrap_err();
             assert_eq!(error.status(), 400, "{escape:?}");
         }

@@ -54,6 +54,16 @@ impl Opened {
         }
     }
 
+    /// Lowers the cap of the body.
+    #[must_use]
+    pub fn capped(self, max_bytes: u64) -> Self {
+        Self {
+            left_bytes: self.left_bytes.min(max_bytes),
+            max_bytes: self.max_bytes.min(max_bytes),
+            ..self
+        }
+    }
+
     /// Returns the next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that
     /// exceeds the cap.
     pub async fn next(&mut self) -> Result<Option<Bytes>, OutboundError> {

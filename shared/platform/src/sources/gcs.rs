@@ -100,13 +100,17 @@ impl Gcs {
                     written += piece.len() as u64;
                     continue;
                 }
-                Ok(None) => return file.finish().await,
+                Ok(None) if size.is_none_or(|size| size == written) => return file.finish().await,
+                Ok(None) => return Err(SourceError::Failed(UNREACHABLE.to_owned())),
                 Err(failure) => failure,
             };
             // Without both, the rest may be that of another object.
             let (Some(size), Some(_), OutboundError::Unreachable(_)) = (size, &etag, &failure) else {
                 return Err(object.failed(&failure));
             };
+            if !object.may_retry().await {
+                return Err(object.failed(&failure));
+            }
             opened = object.open(Some((written, size))).await?;
             let range = opened.headers.get(CONTENT_RANGE);
             let expected = format!("bytes {written}-{}/{size}", size.saturating_sub(1));
@@ -204,14 +208,22 @@ impl Object<'_> {
                 Ok(opened) => matches!(opened.status, 408 | 429 | 500..),
                 Err(error) => matches!(error, OutboundError::Unreachable(_)),
             };
-            if !may_pass || self.retries == MAX_RETRIES {
+            if !may_pass || !self.may_retry().await {
                 return sent.map_err(|error| self.failed(&error));
             }
-            let pause = FIRST_PAUSE * 2_u32.pow(self.retries);
-            self.retries += 1;
-            // Downloads that failed together are not repeated together.
-            sleep(pause.mul_f64(0.5 + rand::random::<f64>() / 2.0)).await;
         }
+    }
+
+    /// Counts a retry and pauses before it; false after the last.
+    async fn may_retry(&mut self) -> bool {
+        if self.retries == MAX_RETRIES {
+            return false;
+        }
+        let pause = FIRST_PAUSE * 2_u32.pow(self.retries);
+        self.retries += 1;
+        // Downloads that failed together are not repeated together.
+        sleep(pause.mul_f64(0.5 + rand::random::<f64>() / 2.0)).await;
+        true
     }
 
     fn failed(&self, error: &OutboundError) -> SourceError {
