@@ -43,10 +43,10 @@ pub struct QueryError {
     pub error: String,
     /// Line of the statement, from 1; missing where the place is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
+    pub line: Option<u32>,
     /// Place in that line in characters, from 1; missing where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<usize>,
+    pub column: Option<u32>,
 }
 
 pub fn route() -> ApiMethodRouter<App> {

@@ -118,11 +118,12 @@ pub struct RowError {
     pub reason: String,
 }
 
-/// Place in a text of the request. Line and column start at 1; a column counts characters.
+/// Place in a text of the request. Line and column start at 1; a column counts characters. Small, because the
+/// parsers of templates keep one in each frame of their recursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    pub line: usize,
-    pub column: usize,
+    pub line: u32,
+    pub column: u32,
 }
 
 impl Place {
@@ -130,11 +131,13 @@ impl Place {
 
     /// Moves the place behind a text that begins at it.
     pub fn advance(&mut self, text: &str) {
+        let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         match text.rsplit_once('\n') {
-            None => self.column += text.chars().count(),
+            None => self.column = self.column.saturating_add(count(text)),
             Some((before, last)) => {
-                self.line += before.matches('\n').count() + 1;
-                self.column = last.chars().count() + 1;
+                let lines = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX);
+                self.line = self.line.saturating_add(lines).saturating_add(1);
+                self.column = count(last).saturating_add(1);
             }
         }
     }

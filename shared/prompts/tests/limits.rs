@@ -366,7 +366,7 @@ proptest! {
         let lines = content.matches('\n').count() + 1;
         for content_type in [Handlebars, Jst] {
             if let Err(error) = render(content_type, &content, &data) {
-                prop_assert!(error.place.is_none_or(|place| (1..=lines).contains(&place.line)), "{content:?}: {error}");
+                prop_assert!(error.place.is_none_or(|place| (1..=lines).contains(&(place.line as usize))), "{content:?}: {error}");
             }
         }
     }

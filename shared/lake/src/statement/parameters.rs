@@ -110,13 +110,9 @@ impl Rewritten {
     pub(crate) fn place(&self, original: &str, offset: usize) -> error::Place {
         let target = self.in_original(offset);
         let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
-        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
-        let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
-        let newlines = before.iter().filter(|byte| **byte == b'\n').count();
-        error::Place {
-            line: newlines + 1,
-            column: line.iter().filter(is_letter).count() + 1,
-        }
+        let mut place = error::Place::START;
+        place.advance(&String::from_utf8_lossy(before));
+        place
     }
 
     /// Writes the caller's names in place of `$1`, `$2` and so on in a sentence of DuckDB.

@@ -7,7 +7,7 @@ fn rewritten(sql: &str, params: Value) -> Rewritten {
     rewrite(sql, params.as_object().unwrap()).unwrap()
 }
 
-fn place(line: usize, column: usize) -> error::Place {
+fn place(line: u32, column: u32) -> error::Place {
     error::Place { line, column }
 }
 

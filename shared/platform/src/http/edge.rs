@@ -58,10 +58,10 @@ pub struct ErrorBody {
     /// Line of the fault in the text that the error is about, from 1: a statement, the content of a template,
     /// or the query of a list. Missing if the place is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
+    pub line: Option<u32>,
     /// Place in that line in characters, from 1; missing if the place is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<usize>,
+    pub column: Option<u32>,
     /// First 100 faulty rows, by table and row, of an import that failed because of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
