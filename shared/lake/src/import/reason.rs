@@ -102,7 +102,7 @@ fn is_plain_number(shown: &str) -> bool {
 
 /// Returns whether a quoted text has characters that no number has, such as a currency sign or a comma.
 fn has_other_characters(shown: &str) -> bool {
-    shown
+    bare(shown)
         .chars()
         .any(|character| !character.is_ascii_digit() && !"'+-.eE…".contains(character))
 }
