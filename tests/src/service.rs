@@ -62,7 +62,7 @@ impl Service {
     ///
     /// # Panics
     ///
-    /// Panics in a test without [`LOCALLY`] in its name, and where `BASE_URL` is set.
+    /// Panics in a test whose name does not end with `_locally`, and where `BASE_URL` is set.
     pub async fn start_local_with(variables: &[(&str, &str)]) -> Self {
         let thread = std::thread::current();
         // Each test has a thread of its name, which begins with its module.

@@ -4,7 +4,7 @@
 //! with or without a byte order mark; plain, gzip or zstd, detected by the file's first bytes. Nothing is
 //! guessed. An empty field is NULL, and `""` is an empty text.
 //!
-//! If all values are [plain](crate::import::plain), DuckDB converts them as it reads the file. Otherwise its
+//! If all values are [plain], DuckDB converts them as it reads the file. Otherwise its
 //! [records](crate::import::records) are converted as the rows of a JSON file are.
 
 use std::io::Read;

@@ -7,7 +7,8 @@
 //! row.
 //!
 //! Columns of the relation, for the column number `i`: `c<i>` has the text, or NULL; if that column has a
-//! default, `d<i>` is not NULL in rows that omit it. [`FLAW`] has the fault in the row's shape, a [`Flaw`].
+//! default, `d<i>` is not NULL in rows that omit it. [`FLAW`] has the fault in the row's shape, a
+//! [`Flaw`](crate::import::fault_search::Flaw).
 //! An error that ends the reading (invalid JSON, an open quote) is the flaw of a last row, so that it is
 //! reported with a row number like any other.
 
