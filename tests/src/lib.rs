@@ -14,13 +14,14 @@
 //! # }
 //! ```
 //!
-//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests use that
-//! service: it accepts tokens of the keys in `KEYS_DIR`, knows the sample workflow types and sends webhooks to this
-//! machine, as the emulator of `make test-lambda` does.
+//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests use
+//! that service: it accepts tokens of the keys in `KEYS_DIR`, knows the sample workflow types and sends
+//! webhooks to this machine, as the emulator of `make test-lambda` does.
 //!
-//! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so that
-//! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]), `_in_chromium`,
-//! `_behind_nginx`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
+//! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so
+//! that
+//! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]),
+//! `_in_chromium`, `_behind_nginx`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
 //!
 //! | variable | meaning |
 //! |---|---|

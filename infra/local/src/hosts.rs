@@ -95,7 +95,7 @@ mod tests {
     use axum::body::Body;
 
     fn is_known(uri: &str, hosts: &[&str]) -> bool {
-        let known = Environment::from_variables([(
+        let environment = Environment::from_variables([(
             variables::HOSTS.name.into(),
             "dev.example, box, [fd00::1]".into(),
         )])
@@ -104,7 +104,7 @@ mod tests {
         for host in hosts {
             request = request.header(HOST, *host);
         }
-        Hosts::from_environment(&known).know(&request.body(Body::empty()).unwrap())
+        Hosts::from_environment(&environment).know(&request.body(Body::empty()).unwrap())
     }
 
     #[test]

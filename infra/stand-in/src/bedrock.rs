@@ -123,8 +123,8 @@ fn event(name: &str, payload: &Value) -> Bytes {
     frame("event", ":event-type", name, payload)
 }
 
-/// Builds a frame of an AWS event stream: two lengths and their checksum, headers, payload, and the checksum of
-/// the whole.
+/// Builds a frame of an AWS event stream: two lengths and their checksum, headers, payload, and the checksum
+/// of the whole.
 fn frame(kind: &str, name_header: &str, name: &str, payload: &Value) -> Bytes {
     const TEXT: u8 = 7;
     let mut headers = Vec::new();

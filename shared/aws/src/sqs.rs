@@ -42,7 +42,7 @@ impl Inbox for SqsQueue {
 impl Queue for SqsQueue {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         let delay = delivery.delay.min(MAX_DELAY).as_millis().div_ceil(1_000);
-        let sent = self
+        let response = self
             .client
             .send_message()
             .queue_url(&self.url)
@@ -51,7 +51,7 @@ impl Queue for SqsQueue {
             .set_message_group_id(delivery.group.map(str::to_owned))
             .send()
             .await;
-        sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        response.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Compares rendering and checking with the references: handlebars.js, and JavaScript itself.
 //!
-//! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; one test
-//! runs the references again, which `tests/run` installs. `docs/prompts.md` lists the
+//! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; one
+//! test runs the references again, which `tests/run` installs. `docs/prompts.md` lists the
 //! cases that differ, with reasons.
 #![cfg(test)]
 

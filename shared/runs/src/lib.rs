@@ -63,8 +63,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// `bedrock` connects to the provider of that name, and is missing in a program that is built without AWS;
-    /// `evaluator` evaluates the expressions of processes.
+    /// `bedrock` connects to the provider of that name, and is missing in a program that is built without
+    /// AWS; `evaluator` evaluates the expressions of processes.
     pub fn from_deployment(
         deployment: &Deployment,
         bedrock: Option<&Connect<'_>>,

@@ -33,7 +33,8 @@ pub struct Commit {
     /// Events of the platform.
     pub events: Vec<EventRecord>,
     pub updates: Option<UpdatesWrite>,
-    /// Change of the delivery that the first run carries out; the engine derives it unless the starter requests one.
+    /// Change of the delivery that the first run carries out; the engine derives it unless the starter
+    /// requests one.
     pub delivery: Option<DeliveryWrite>,
     /// Condition on another record.
     pub guard: Option<Guard>,

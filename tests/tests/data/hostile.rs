@@ -183,8 +183,8 @@ async fn statements_too_deep_too_long_or_too_odd_are_refused() {
 #[tokio::test]
 async fn an_endless_query_is_stopped_in_time() {
     let target = Target::start().await;
-    // One call of a function that never checks the clock. Others end the same, as the tests of the engine show with a
-    // shorter time.
+    // One call of a function that never checks the clock. Others end the same, as the tests of the engine
+    // show with a shorter time.
     let endless = "SELECT levenshtein(repeat('a', 400000), repeat('b', 400000))";
     let answer = target.ask(endless).await.expect_error(408, "timeout");
     assert!(answer.message().contains("25 s"), "{}", answer.message());
@@ -211,7 +211,8 @@ async fn a_query_that_needs_too_much_memory_ends_alone() {
     target.expect_nothing_wrong();
 }
 
-/// A busy service may refuse a query of either store with 503, but answers none wrongly, and all that come later.
+/// A busy service may refuse a query of either store with 503, but answers none wrongly, and all that come
+/// later.
 #[tokio::test]
 async fn eight_greedy_queries_do_not_stop_another_store() {
     let target = Target::start().await;

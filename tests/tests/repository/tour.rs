@@ -9,8 +9,8 @@ use tests::Service;
 use tests::stand_in::StandIn;
 use tests::tour::{PAGE, Place, README, Step, comparable, is_to_be_written, outputs, steps, with_outputs};
 
-/// How much longer than on the page each `sleep` takes, try by try: the pages wait as people do, and the machine may
-/// be busy.
+/// How much longer than on the page each `sleep` takes, try by try: the pages wait as people do, and the
+/// machine may be busy.
 const PATIENCE: [u32; 3] = [1, 4, 16];
 
 #[tokio::test]

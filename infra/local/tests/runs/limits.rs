@@ -39,8 +39,8 @@ async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
         chunks: Vec::new(),
     };
     let commit = Commit::default();
-    let written = world.runs.commit(&world.tenant, &commit, &[write]).await.unwrap();
-    assert_eq!(written, Committed::Done);
+    let outcome = world.runs.commit(&world.tenant, &commit, &[write]).await.unwrap();
+    assert_eq!(outcome, Committed::Done);
 }
 
 #[tokio::test]

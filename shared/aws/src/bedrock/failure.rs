@@ -107,8 +107,8 @@ fn of_code(status: u16, error: &impl ProvideErrorMetadata, pause_ms: Option<u64>
 /// Joins the causes of an error for the log. Only for connection errors, which quote nothing of the request.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |cause| (*cause).source());
-    let told = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    told.chars().take(MAX_CAUSE_CHARS).collect()
+    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    message.chars().take(MAX_CAUSE_CHARS).collect()
 }
 
 /// Whether an error of this type is among the causes.

@@ -41,7 +41,7 @@ impl DynamoDb {
     }
 
     async fn put(&self, table: Arc<str>, item: &Item, condition: Option<&Condition>) -> Result<Written> {
-        let written = self
+        let response = self
             .client
             .put_item()
             .table_name(&*table)
@@ -51,7 +51,7 @@ impl DynamoDb {
             .set_expression_attribute_values(condition.and_then(condition_values))
             .send()
             .await;
-        single(written)
+        single(response)
     }
 
     fn query(&self, table: &str, query: &Query) -> QueryFluentBuilder {
@@ -88,8 +88,8 @@ impl RecordStore for DynamoDb {
     async fn find(&self, table: &str, key: &Key) -> Result<Option<Item>> {
         let request = self.client.get_item().table_name(table);
         let request = request.set_key(Some(key_of(key))).consistent_read(true);
-        let found = request.send().await.map_err(failed)?;
-        found.item.map(item).transpose()
+        let response = request.send().await.map_err(failed)?;
+        response.item.map(item).transpose()
     }
 
     async fn find_many(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
@@ -101,7 +101,7 @@ impl RecordStore for DynamoDb {
         match &step.action {
             Action::Put(item) => self.put(step.table, item, condition).await,
             Action::Update(changes) => {
-                let written = self
+                let response = self
                     .client
                     .update_item()
                     .table_name(&*step.table)
@@ -112,7 +112,7 @@ impl RecordStore for DynamoDb {
                     .set_expression_attribute_values(update_values(changes, condition)?)
                     .send()
                     .await;
-                single(written)
+                single(response)
             }
             // A retry of a plain delete after a lost response would find no item, and report a refusal.
             Action::Delete | Action::Check => self.commit(vec![step]).await,
@@ -150,12 +150,12 @@ impl RecordStore for DynamoDb {
         let start = start.map(|start| start_key(start, query.index));
         let limit = i32::try_from(most).map_err(Error::internal)?;
         let request = self.query(table, query).limit(limit);
-        let found = request
+        let response = request
             .set_exclusive_start_key(start)
             .send()
             .await
             .map_err(failed)?;
-        page(found.items, found.last_evaluated_key, Some(query))
+        page(response.items, response.last_evaluated_key, Some(query))
     }
 
     async fn count(&self, table: &str, query: &Query) -> Result<u64> {
@@ -179,12 +179,12 @@ impl RecordStore for DynamoDb {
     async fn scan(&self, table: &str, start: Option<Position>) -> Result<Page> {
         let start = start.map(|start| start_key(start, None));
         let request = self.client.scan().table_name(table).consistent_read(true);
-        let found = request
+        let response = request
             .set_exclusive_start_key(start)
             .send()
             .await
             .map_err(failed)?;
-        page(found.items, found.last_evaluated_key, None)
+        page(response.items, response.last_evaluated_key, None)
     }
 }
 
@@ -196,12 +196,12 @@ fn page(items: Option<Vec<Attributes>>, next: Option<Attributes>, query: Option<
     })
 }
 
-fn single<T, E, R>(written: Result<T, SdkError<E, R>>) -> Result<Written>
+fn single<T, E, R>(response: Result<T, SdkError<E, R>>) -> Result<Written>
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
-    match written {
+    match response {
         Ok(_) => Ok(Written::Done),
         Err(error) if error.code() == Some("ConditionalCheckFailedException") => {
             Ok(Written::Refused { step: 0 })

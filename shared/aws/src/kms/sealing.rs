@@ -32,7 +32,7 @@ impl KmsSealer {
 impl Sealer for KmsSealer {
     async fn seal(&self, place: Place<'_>, secret: &Secret) -> Result<String> {
         check_length(secret)?;
-        let sent = self
+        let response = self
             .client
             .encrypt()
             .key_id(&self.key_id)
@@ -42,7 +42,7 @@ impl Sealer for KmsSealer {
             .plaintext(Blob::new(secret.expose()))
             .send()
             .await;
-        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let answer = response.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
         let sealed = answer
             .ciphertext_blob()
             .ok_or_else(|| Error::internal("KMS gave no ciphertext"))?;
@@ -51,7 +51,7 @@ impl Sealer for KmsSealer {
 
     async fn open(&self, place: Place<'_>, sealed: &str) -> Result<Secret> {
         let sealed = BASE64.decode(sealed).map_err(Error::internal)?;
-        let sent = self
+        let response = self
             .client
             .decrypt()
             .key_id(&self.key_id)
@@ -61,7 +61,7 @@ impl Sealer for KmsSealer {
             .ciphertext_blob(Blob::new(sealed))
             .send()
             .await;
-        let answer = sent.map_err(|error| match &error {
+        let answer = response.map_err(|error| match &error {
             SdkError::ServiceError(refused) if never_opens(refused.err()) => {
                 Error::internal(DisplayErrorContext(error).to_string())
             }

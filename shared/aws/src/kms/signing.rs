@@ -29,7 +29,7 @@ impl KmsSigningKey {
 #[async_trait]
 impl SigningKey for KmsSigningKey {
     async fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
-        let sent = self
+        let response = self
             .client
             .sign()
             .key_id(&self.key_id)
@@ -38,7 +38,7 @@ impl SigningKey for KmsSigningKey {
             .signing_algorithm(SigningAlgorithmSpec::RsassaPkcs1V15Sha256)
             .send()
             .await;
-        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let answer = response.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
         let signature = answer
             .signature
             .ok_or_else(|| Error::internal("KMS gave no signature"))?;
@@ -46,8 +46,8 @@ impl SigningKey for KmsSigningKey {
     }
 
     async fn public_key(&self) -> Result<Vec<u8>> {
-        let sent = self.client.get_public_key().key_id(&self.key_id).send().await;
-        let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let response = self.client.get_public_key().key_id(&self.key_id).send().await;
+        let answer = response.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
         let key = answer
             .public_key
             .ok_or_else(|| Error::internal("KMS gave no public key"))?;

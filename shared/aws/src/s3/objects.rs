@@ -36,7 +36,7 @@ impl S3Objects {
 
     /// False if the object exists and `is_new` is set.
     async fn put_stream(&self, bucket: &str, key: &str, body: ByteStream, is_new: bool) -> Result<bool> {
-        let sent = self
+        let response = self
             .client
             .put_object()
             .bucket(bucket)
@@ -49,7 +49,7 @@ impl S3Objects {
             .disable_payload_signing()
             .send()
             .await;
-        match sent {
+        match response {
             Ok(_) => Ok(true),
             Err(error) if is_new && error.code() == Some("PreconditionFailed") => Ok(false),
             Err(error) => Err(unavailable(error)),
@@ -72,10 +72,10 @@ impl S3Objects {
     async fn write_to(&self, mut body: ByteStream, path: &Path, max_bytes: u64) -> Result<()> {
         let file = tokio::fs::File::create(path).await.map_err(Error::internal)?;
         let mut file = BufWriter::with_capacity(PIECE_BYTES, file);
-        let mut written = 0_u64;
+        let mut size = 0_u64;
         while let Some(chunk) = body.try_next().await.map_err(Error::unavailable)? {
-            written += chunk.len() as u64;
-            if written > max_bytes {
+            size += chunk.len() as u64;
+            if size > max_bytes {
                 return Err(too_large(max_bytes));
             }
             file.write_all(&chunk).await.map_err(Error::internal)?;
@@ -106,7 +106,7 @@ impl ObjectStore for S3Objects {
     }
 
     async fn get(&self, bucket: &str, key: &str, range: Option<Range>) -> Result<Option<Vec<u8>>> {
-        let asked = match range {
+        let bytes = match range {
             None => None,
             // HTTP has no empty range.
             Some(Range { length: 0, .. }) => {
@@ -117,7 +117,7 @@ impl ObjectStore for S3Objects {
                 Some(format!("bytes={}-{last}", from.min(MAX_PLACE)))
             }
         };
-        match self.body(bucket, key, asked).await? {
+        match self.body(bucket, key, bytes).await? {
             Some(body) => Ok(Some(body.collect().await.map_err(Error::unavailable)?.to_vec())),
             None => Ok(None),
         }
@@ -131,8 +131,8 @@ impl ObjectStore for S3Objects {
     }
 
     async fn exists(&self, bucket: &str, key: &str) -> Result<bool> {
-        let asked = self.client.head_object().bucket(bucket).key(key).send().await;
-        match asked {
+        let response = self.client.head_object().bucket(bucket).key(key).send().await;
+        match response {
             Ok(_) => Ok(true),
             Err(error)
                 if error
@@ -209,15 +209,15 @@ impl ObjectStore for S3Objects {
         let mut folders = Vec::new();
         while let Some(page) = pages.next().await {
             let page = page.map_err(unavailable)?;
-            let found = page.common_prefixes().iter();
-            folders.extend(found.filter_map(|folder| folder.prefix().map(str::to_owned)));
+            let prefixes = page.common_prefixes().iter();
+            folders.extend(prefixes.filter_map(|folder| folder.prefix().map(str::to_owned)));
         }
         Ok(folders)
     }
 
     async fn remove(&self, bucket: &str, key: &str) -> Result<()> {
-        let sent = self.client.delete_object().bucket(bucket).key(key).send().await;
-        sent.map_err(unavailable)?;
+        let response = self.client.delete_object().bucket(bucket).key(key).send().await;
+        response.map_err(unavailable)?;
         Ok(())
     }
 }

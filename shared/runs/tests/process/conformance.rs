@@ -1,7 +1,7 @@
 //! Runs scenarios of feature files: our own, and those of the specification's conformance kit.
 //!
-//! The kit is the folder `ctk/features` of github.com/serverlessworkflow/specification, which `CTK` names as an
-//! absolute path: `CTK=… cargo nextest run --workspace --test process --run-ignored only conformance_kit`.
+//! The kit is the folder `ctk/features` of github.com/serverlessworkflow/specification, which `CTK` names as
+//! an absolute path: `CTK=… cargo nextest run --workspace --test process --run-ignored only conformance_kit`.
 
 use std::fs;
 use std::sync::{Arc, Mutex};

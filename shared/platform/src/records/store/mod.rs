@@ -40,8 +40,8 @@ pub enum Written {
 }
 
 impl Written {
-    /// Whether the write is durable; false if a condition did not hold. 503 if it was contended: `subject` names
-    /// the record, such as `a delivery`.
+    /// Whether the write is durable; false if a condition did not hold. 503 if it was contended: `subject`
+    /// names the record, such as `a delivery`.
     pub fn took_effect(self, subject: &str) -> Result<bool> {
         match self {
             Self::Done => Ok(true),
