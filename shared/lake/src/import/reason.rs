@@ -33,11 +33,11 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
             );
         }
         _ if is_a_word_for_nothing(shown) => "; leave the field empty, or send null, where there is no value",
-        T::Date if is_written_as(&["0000-00-00"], shown) => ": there is no such day",
-        T::Date if is_written_as(&TIMES, shown) => {
+        T::Date if has_form_of_day(shown) => ": there is no such day",
+        T::Date if has_form_of_time(shown) => {
             ", which holds the day alone: it takes a time only at midnight, in UTC"
         }
-        T::Timestamp if is_written_as(&TIMES, shown) => ": there is no such day or time",
+        T::Timestamp if has_form_of_time(shown) => ": there is no such day or time",
         T::Timestamp if is_plain_number(shown) => {
             "; write it as 2026-01-31T12:00:00Z, because a number does not tell its unit"
         }
@@ -72,16 +72,22 @@ fn is_a_word_for_nothing(shown: &str) -> bool {
 /// Forms of times, with zeros for all digits; a fraction or an offset may follow.
 const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
 
-/// Returns whether a quoted text starts with one of the forms (zeros stand for digits) and continues only
-/// with characters of times.
-fn is_written_as(forms: &[&str], shown: &str) -> bool {
-    let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
-    let written: String = bare(shown).chars().map(form).collect();
-    let rests = forms.iter().filter_map(|form| written.strip_prefix(form));
-    rests.into_iter().any(|rest| match forms {
-        [_] => rest.is_empty(),
-        _ => rest.chars().all(|letter| "0:.+-Z".contains(letter)),
-    })
+/// Returns whether a quoted text has the form of a day.
+fn has_form_of_day(shown: &str) -> bool {
+    zeroed(shown) == "0000-00-00"
+}
+
+/// Returns whether a quoted text starts as a time does and goes on with characters of times.
+fn has_form_of_time(shown: &str) -> bool {
+    let text = zeroed(shown);
+    let mut rests = TIMES.iter().filter_map(|form| text.strip_prefix(form));
+    rests.any(|rest| rest.chars().all(|letter| "0:.+-Z".contains(letter)))
+}
+
+/// Returns a quoted text with zeros for all digits.
+fn zeroed(shown: &str) -> String {
+    let zero = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
+    bare(shown).chars().map(zero).collect()
 }
 
 /// Returns whether a quoted text is a number that no rounding reduces to `most`.

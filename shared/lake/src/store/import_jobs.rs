@@ -24,7 +24,7 @@ use crate::records::stores::{ImportRecord, ImportStatus};
 
 /// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;
-/// Never renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer,
+/// A claim that is not renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer,
 /// and then a second attempt starts, of which the commit lets one win.
 const IMPORT_LEASE: Duration = Duration::from_secs(16 * 60);
 /// Time allowed for the delivery of a hint before another one is sent.
