@@ -1,5 +1,5 @@
-//! Removes ended runs in steps, by their [plan](crate::removal_plan): after its retention, a run stays as long
-//! as another kept run names it.
+//! Removes ended runs in steps, as `removal_plan` says: after its retention, a run stays as long as another
+//! kept run names it.
 
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime};

@@ -1,7 +1,5 @@
-//! Stores workflow runs: their states, the events that a state no longer contains, and their update messages.
-//!
-//! States and events are JSON texts here; the engine (`shared/workflow`) defines them. Every write of a run
-//! requires the `version` that was read.
+//! Stores workflow runs: their states, and the events that a state no longer contains, both as JSON texts.
+//! Every write of a run requires the `version` that was read.
 
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
