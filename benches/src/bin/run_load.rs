@@ -20,7 +20,7 @@ use platform::config::variables;
 use platform::{Clock, Tenant};
 use serde_json::json;
 use workflow::engine::{Engine, StartRun};
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
 

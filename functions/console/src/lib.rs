@@ -27,13 +27,11 @@ use platform::config::ConfigError;
 use platform::{Error, ErrorKind, Result};
 
 use files::Files;
-use page::Page;
+use page::{ALWAYS_ASKED, Page};
 pub use settings::{Oidc, Settings};
 
 /// A file with its content's hash in its name never changes: a year, in seconds.
 const FOREVER: &str = "public, max-age=31536000, immutable";
-/// The page and the settings name what is current, so each use asks for them again.
-const ALWAYS_ASKED: &str = "no-cache";
 
 #[derive(Clone)]
 pub struct Console(Arc<Parts>);

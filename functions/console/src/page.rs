@@ -9,12 +9,14 @@ use bytes::Bytes;
 use platform::config::{ConfigError, Secret};
 
 use crate::files::Files;
-use crate::{ALWAYS_ASKED, Settings};
+use crate::settings::Settings;
 
 /// Place of the proof in `index.html`.
 const PLACE: &str = r#"<meta name="page-proof" content="" />"#;
 /// How a browser asks; those of before 2023 do not say it.
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+/// The page and the settings name what is current, so each use asks for them again.
+pub const ALWAYS_ASKED: &str = "no-cache";
 const NEVER_KEPT: &str = "no-store";
 
 pub struct Page {

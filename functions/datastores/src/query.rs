@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::App;
 use crate::model::StorePath;
 use crate::negotiation::{accepted, content_type, tag};
-use crate::query_doc::{QUERY_RULES, query_answers};
+use crate::query_doc::{QUERY_RULES, ROW_COUNT, TRUNCATED, query_answers};
 
 /// A query over a data store.
 #[derive(Deserialize, JsonSchema)]
@@ -164,9 +164,6 @@ pub async fn answer(
     }
     Ok(response)
 }
-
-pub const ROW_COUNT: HeaderName = HeaderName::from_static("x-row-count");
-pub const TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 
 /// Inserts a text member at the start of a JSON object in bytes, because parsing a long answer again is slow.
 pub fn with_first(name: &str, text: &str, object: &[u8]) -> Result<Bytes> {

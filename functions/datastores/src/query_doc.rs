@@ -11,7 +11,9 @@ use platform::http::openapi::{problem, request_header};
 use schemars::json_schema;
 
 use crate::negotiation::ARROW;
-use crate::query::{ROW_COUNT, TRUNCATED};
+
+pub const ROW_COUNT: HeaderName = HeaderName::from_static("x-row-count");
+pub const TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 
 /// Limits and formats of a statement.
 pub const QUERY_RULES: &str = "Only SELECT is allowed, with functions of DuckDB that read neither files nor settings. Limits: \

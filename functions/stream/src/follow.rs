@@ -10,7 +10,7 @@ use platform::{Result, Tenant};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
-use workflow::records::runs::UpdatesHead;
+use workflow::records::UpdatesHead;
 use workflow::state::RunState;
 use workflow::updates::{MAX_UPDATES, next_updates};
 use workflow::views::RunUpdate;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use platform::{Error, Result};
 use serde_json::json;
-use workflow::records::runs::UpdatesHead;
+use workflow::records::UpdatesHead;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::views::RunUpdate;

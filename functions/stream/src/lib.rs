@@ -22,7 +22,7 @@ use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::http::{Credentials, authenticate};
 use workflow::engine::Engine;
 use workflow::live::Followers;
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::wiring::Wiring;
 
 /// Pauses between two looks at the records, where this process is not notified of changes.

@@ -16,7 +16,7 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::visible;
-use workflow::records::runs::MAX_UPDATE_NUMBER;
+use workflow::records::MAX_UPDATE_NUMBER;
 use workflow::views::RunUpdate;
 
 use crate::App;

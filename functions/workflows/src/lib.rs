@@ -24,7 +24,7 @@ use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::wiring::Wiring;
 
 #[derive(Clone)]

@@ -20,8 +20,8 @@ use serde_json::json;
 use subtle::ConstantTimeEq as _;
 
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
+use crate::secrets::random_secret;
 use crate::server::Connection;
-use crate::services::random_secret;
 
 /// Header in which the page shows its proof.
 const PROOF: HeaderName = HeaderName::from_static("x-page-proof");

@@ -273,6 +273,11 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Converts an error that makes the data directory unusable.
+pub(crate) fn broken(error: impl std::fmt::Display) -> ConfigError {
+    ConfigError::new(format!("The data directory cannot be used: {error}."))
+}
+
 /// Writes a file atomically; only its owner can read a new one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     let write = || {

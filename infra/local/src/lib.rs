@@ -24,6 +24,7 @@ mod reference;
 mod resuming;
 pub mod runner;
 pub mod sealer;
+mod secrets;
 pub mod server;
 pub mod services;
 pub mod signing_key;

@@ -8,9 +8,9 @@ use platform::config::{ConfigError, Environment, Secret, variables};
 use platform::deployment::Backend;
 use platform::objects::ObjectStore;
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, broken};
 use crate::layers::{Bare, Layers};
-use crate::services::{broken, secret};
+use crate::secrets::secret;
 
 #[derive(Clone)]
 pub enum LocalObjects {

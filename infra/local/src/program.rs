@@ -21,11 +21,12 @@ use tracing::info;
 
 use crate::arguments::{Arguments, DEFAULT_DATA_DIR};
 use crate::console;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, broken};
 use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
 use crate::queue_server::{self, OtherRunner};
 use crate::runner::Service;
+use crate::secrets::secret;
 use crate::server::{self, Limits};
 use crate::services::{self, Ports, Services};
 
@@ -76,7 +77,7 @@ fn runtime() -> Result<Runtime, ConfigError> {
 
 /// Builds the service over an empty directory: a setting that it refuses must not end another runner.
 fn try_settings(environment: &Environment) -> Result<(), ConfigError> {
-    let folder = tempfile::tempdir().map_err(services::broken)?;
+    let folder = tempfile::tempdir().map_err(broken)?;
     let data = DataDir::open(folder.path())?;
     let services = Services::from_environment(&data, environment)?;
     let issuer = Arc::new(Issuer::open(&data)?);
@@ -107,7 +108,7 @@ async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
         }
         let endpoint = data.queues().filter(|endpoint| last.as_ref() != Some(endpoint));
         if let Some(endpoint) = endpoint {
-            let secret = Secret::new(services::secret(&data, "services")?);
+            let secret = Secret::new(secret(&data, "services")?);
             // One that does not answer is asked again.
             if OtherRunner::new(&endpoint, &secret).stop().await.is_ok() {
                 last = Some(endpoint);

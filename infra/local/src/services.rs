@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use base64::Engine as _;
 use embedded::files::FileObjects;
 use embedded::sqlite::SqliteRecords;
 use platform::bus::Bus;
@@ -24,12 +23,11 @@ use platform::secrets::SecretStore;
 use platform::signing::SigningKey;
 use platform::sources::RemoteObjects;
 use platform::{Clock, Result, UtcTime};
-use rand::Rng as _;
 use tokio::net::TcpListener;
 
 use crate::bus::LocalBus;
 use crate::cloud;
-use crate::data_dir::{DataDir, read_or_make};
+use crate::data_dir::DataDir;
 use crate::hosts::Hosts;
 use crate::issuer::{AUDIENCE, ISSUER};
 use crate::layers::{Bare, Layers};
@@ -38,6 +36,7 @@ use crate::queue::{Handler, LocalQueue, SetAside};
 use crate::queue_server::{OtherRunner, RemoteQueue};
 use crate::queues::{EVENTS, QUEUES, Settings};
 use crate::sealer::LocalSealer;
+use crate::secrets::secret;
 use crate::signing_key::LocalSigningKey;
 
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -356,21 +355,6 @@ pub(crate) fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigE
     SqliteRecords::open(&path, &TABLES).map(Arc::new)
 }
 
-/// Reads a secret of this directory, or makes it on first use.
-pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> {
-    let path = data.path("keys").join(name);
-    let made = read_or_make(&path, || Ok(random_secret().expose().as_bytes().to_vec()))?;
-    String::from_utf8(made)
-        .map_err(|_| ConfigError::new(format!("{} is not a key; remove it.", path.display())))
-}
-
-/// Makes a secret of letters, digits, `-` and `_`.
-pub(crate) fn random_secret() -> Secret {
-    let mut random = [0_u8; 24];
-    rand::rng().fill_bytes(&mut random);
-    Secret::new(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random))
-}
-
 /// Listens on a free port of this machine.
 pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), ConfigError> {
     let broken =
@@ -378,9 +362,4 @@ pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), Conf
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
     Ok((listener, address))
-}
-
-/// Converts an error that makes the data directory unusable.
-pub(crate) fn broken(error: impl std::fmt::Display) -> ConfigError {
-    ConfigError::new(format!("The data directory cannot be used: {error}."))
 }

@@ -16,7 +16,7 @@ use process::records::processes::Processes;
 use runs::evaluation::NOT_MATCHED;
 use runs::redelivery::Redelivery;
 use serde_json::json;
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 
 use crate::output::Output;
 use crate::target::Target;

@@ -12,7 +12,7 @@ use runs::{agent, webhook_delivery};
 use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{self, RunListings, RunPage, RunSelection};
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::state::About;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;

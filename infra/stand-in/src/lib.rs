@@ -44,20 +44,12 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
 
-pub use received::Received;
+pub use received::{Received, Wire};
 pub use reply::Reply;
 
 /// API key that a model of the stand-in sends.
 pub const KEY: &str = "stand-in-key";
 pub const MODEL: &str = "stand-in";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
-    /// `POST /v1/chat/completions`.
-    OpenAi,
-    /// `POST /model/{id}/converse` and `/model/{id}/converse-stream`.
-    Bedrock,
-}
 
 /// Server of the stand-in. Dropping it stops the server.
 pub struct StandIn {

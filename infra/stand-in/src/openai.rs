@@ -5,8 +5,7 @@ use models::StopReason;
 use serde_json::{Value, json};
 
 use super::received::Received;
-use super::reply::{Called, Says, Stop};
-use super::server::Encoded;
+use super::reply::{Called, Encoded, Says, Stop};
 
 pub(super) fn failure(status: u16, code: &str, sentence: &str) -> Encoded {
     whole(

@@ -3,7 +3,13 @@
 use platform::config::Secret;
 use serde_json::Value;
 
-use super::Wire;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// `POST /v1/chat/completions`.
+    OpenAi,
+    /// `POST /model/{id}/converse` and `/model/{id}/converse-stream`.
+    Bedrock,
+}
 
 #[derive(Clone, Debug)]
 pub struct Received {

@@ -203,3 +203,11 @@ impl Reply {
         self
     }
 }
+
+/// Head and body of a response; the body in pieces.
+pub(super) struct Encoded {
+    pub(super) status: u16,
+    pub(super) content_type: &'static str,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) pieces: Vec<Bytes>,
+}

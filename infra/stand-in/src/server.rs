@@ -19,19 +19,12 @@ use platform::config::Secret;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::reply::{Ending, Kind, Reply};
+use super::received::{Received, Wire};
+use super::reply::{Encoded, Ending, Kind, Reply};
 use super::script::Script;
-use super::{Received, Wire, bedrock, openai};
+use super::{bedrock, openai};
 
 const MAX_REQUEST_BYTES: usize = 16 * 1_024 * 1_024;
-
-/// Head and body of a response; the body in pieces.
-pub(super) struct Encoded {
-    pub(super) status: u16,
-    pub(super) content_type: &'static str,
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) pieces: Vec<Bytes>,
-}
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 

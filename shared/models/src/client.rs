@@ -11,6 +11,7 @@ use tracing::debug;
 
 use crate::answer::{Answer, Content, StopReason, Usage};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::limits::{Limits, MAX_LIMIT};
 use crate::model::{Model, Sink};
 use crate::output::{self, Schema};
 use crate::provider::{Call, Form, Outlet, Provider, Reply};
@@ -19,43 +20,9 @@ use crate::retry;
 
 /// Number of rounds for a structured answer: the first, and one repair.
 const ROUNDS: usize = 2;
-/// Maximum time limit of a call, so that adding it to a time never overflows.
-pub(crate) const MAX_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of models whose properties are remembered. Callers choose the names, so the number must be
 /// limited.
 const MAX_KNOWN: usize = 64;
-
-/// Limits on the time and number of requests to a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Time limit of a connection, including its handshake.
-    pub connect: Duration,
-    /// Maximum pause before and between the parts of a streamed answer.
-    pub between_parts: Duration,
-    /// Time limit of a call whose request sets none.
-    pub whole: Duration,
-    /// Maximum number of requests for one answer, including the first.
-    pub attempts: u32,
-    /// Pause before the first retry; each further pause is twice as long.
-    pub first_pause: Duration,
-    /// Maximum pause before a retry. Where the provider requests a longer one, the caller gets the error with
-    /// that pause: a workflow can wait without a process.
-    pub longest_pause: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(5),
-            // A model may take long before its first word.
-            between_parts: Duration::from_secs(60),
-            whole: Duration::from_secs(120),
-            attempts: 4,
-            first_pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(20),
-        }
-    }
-}
 
 /// Returns the model of this name at a provider.
 pub fn over(provider: Box<dyn Provider>, model: &str, limits: Limits) -> Arc<dyn Model> {

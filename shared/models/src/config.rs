@@ -13,7 +13,8 @@ use platform::outbound::Reuse;
 use platform::secrets::{SecretSource, SecretStore};
 use url::Url;
 
-use crate::client::{Limits, over};
+use crate::client::over;
+use crate::limits::Limits;
 use crate::model::{Model, NotConfigured};
 use crate::openai::OpenAi;
 use crate::provider::Provider;

@@ -12,6 +12,7 @@ mod assembly;
 mod client;
 mod config;
 mod error;
+mod limits;
 mod model;
 mod openai;
 mod output;
@@ -20,9 +21,10 @@ mod request;
 mod retry;
 
 pub use answer::{Answer, Content, StopReason, ToolCall, Usage};
-pub use client::{Limits, over};
+pub use client::over;
 pub use config::{Connect, ModelConfig};
 pub use error::{ModelError, ModelErrorKind};
+pub use limits::Limits;
 pub use model::{Model, NotConfigured, Sink};
 pub use request::{Message, OutputSchema, Request, Tool, ToolResult};
 

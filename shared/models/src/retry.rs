@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-use crate::client::Limits;
 use crate::error::ModelError;
+use crate::limits::Limits;
 use crate::provider::{Call, Outlet, Provider, Reply};
 
 /// Sends a request until it gets an answer, a permanent failure, or the time is over. `ends_at` is the end of

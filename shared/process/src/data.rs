@@ -99,6 +99,10 @@ impl Data {
         serde_json::from_str(self.get()).ok()
     }
 
+    pub fn is_object(&self) -> bool {
+        self.get().trim_start().starts_with('{')
+    }
+
     /// None unless the value is a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         serde_json::from_str(self.get()).ok()

@@ -14,11 +14,11 @@ use process::records::processes::{ProcessRef, Processes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use workflow::Payload;
 use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
 use workflow::state::About;
+use workflow::{Failure, Payload};
 
-use crate::evaluation::{self, Question};
+use crate::evaluation::{self, EvaluationInput, Question, Then};
 use crate::interactions::GENERAL;
 use crate::webhook_delivery;
 
@@ -230,7 +230,7 @@ pub async fn start(
                 subscription_id: subscription.id.clone(),
                 condition: condition.clone(),
             };
-            evaluation::before(planned, question)?
+            wrap_in_evaluation(planned, question)?
         }
         _ => planned,
     };
@@ -252,6 +252,21 @@ pub async fn start(
         program: planned.program,
         delivery: Some(write),
         ..StartRun::new(&planned.workflow_type, &workflow_id, planned.input)
+    })
+}
+
+/// Wraps the run of a target into the evaluation that precedes it.
+fn wrap_in_evaluation(planned: Planned, question: Question) -> Result<Planned> {
+    let too_large = |failure: Failure| Error::new(ErrorKind::PayloadTooLarge, failure.message);
+    let then = Then {
+        workflow_type: planned.workflow_type,
+        program: planned.program,
+        input: planned.input.read().map_err(too_large)?,
+    };
+    Ok(Planned {
+        workflow_type: evaluation::WORKFLOW_TYPE.to_owned(),
+        program: None,
+        input: Payload::from_value(&EvaluationInput { question, then }).map_err(too_large)?,
     })
 }
 

@@ -16,7 +16,6 @@ mod process;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
@@ -24,17 +23,7 @@ use platform::{Error, Result};
 use process::{Ended, Process};
 
 pub use child::{Work, run_if_child};
-
-/// Limits of one task.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Processor time of one task, over all threads of the child.
-    pub processor: Duration,
-    /// Memory that the child may write to, including its stacks. The operating system enforces it.
-    pub memory_bytes: u64,
-    /// How long the parent waits for an answer, if the machine is too busy for the child.
-    pub patience: Duration,
-}
+pub use process::Limits;
 
 /// A task exceeded its limits or crashed. A retry would have the same result.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::{Limits, fence, frame};
+use crate::{fence, frame};
 
 /// Address space that mimalloc, the local runner's allocator, reserves in advance; set because the child's
 /// memory is limited.
@@ -19,6 +19,17 @@ const SIGKILL: i32 = 9;
 
 /// Maximum time until a child that closed its pipe has ended.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Limits of one task.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Processor time of one task, over all threads of the child.
+    pub processor: Duration,
+    /// Memory that the child may write to, including its stacks. The operating system enforces it.
+    pub memory_bytes: u64,
+    /// How long the parent waits for an answer, if the machine is too busy for the child.
+    pub patience: Duration,
+}
 
 /// Reason why there is no answer. The child cannot be used again.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use crate::failure::Failure;
 use crate::limits;
 use crate::payload::Payload;
 use crate::state::{Effect, FailedTurn, RunState, shortened};
-use crate::store::NewEvent;
 use crate::turn::{DeliveryReport, NewUpdate};
 use crate::turn_failure::TurnFailure;
 
@@ -21,6 +20,13 @@ pub enum AttemptOutcome {
     Completed(Payload),
     Failed(Failure),
     TimedOut(TimeoutKind),
+}
+
+/// Event of the platform about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    pub id: String,
+    pub action: RunAction,
 }
 
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use platform::page_token::{LOOKING_MS, PageTokens};
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
-use crate::records::runs::{COMPLETED, RunIndex, RunStanding, Runs};
+use crate::records::{COMPLETED, RunIndex, RunStanding, Runs};
 
 use walk::{Place, Walk, parse};
 

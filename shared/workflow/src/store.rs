@@ -2,7 +2,6 @@
 //! memory that loses responses.
 
 use async_trait::async_trait;
-use events::action::RunAction;
 use events::records::deliveries::DeliveryWrite;
 use events::records::events::EventRecord;
 use platform::records::Guard;
@@ -11,15 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::draft::Draft;
 use crate::event::Event;
-use crate::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
+use crate::records::{CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
 use crate::state::RunState;
-
-/// Event of the platform about a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewEvent {
-    pub id: String,
-    pub action: RunAction,
-}
 
 /// Changes that are written together or not at all.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +30,21 @@ pub struct Commit {
     pub delivery: Option<DeliveryWrite>,
     /// Condition on another record.
     pub guard: Option<Guard>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Committed {
+    /// The commit is durable.
+    Done,
+    /// Nothing was written: another writer changed one of the runs or added an update message. The caller
+    /// must read again.
+    Stale,
+    /// Nothing was written: the workflow id belongs to another run, or the run that must be under way has
+    /// ended.
+    Taken,
+    /// Nothing was written: the guard does not hold.
+    GuardFailed,
 }
 
 #[async_trait]

@@ -4,7 +4,7 @@ use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 
 use crate::list_filter::RunFields;
-use crate::records::runs::RunStanding;
+use crate::records::RunStanding;
 use crate::state::{About, RunState};
 use crate::status::RunStatus;
 

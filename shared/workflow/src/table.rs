@@ -8,12 +8,11 @@ use tracing::warn;
 
 use crate::draft::Draft;
 use crate::event::Event;
-use crate::records::runs::{
-    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead,
-};
-use crate::removal::{self, Removal};
+use crate::object_keys::{ELSEWHERE, state_key};
+use crate::records::{DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead};
+use crate::removal_plan::{self, Removal};
 use crate::state::RunState;
-use crate::store::{Commit, Store};
+use crate::store::{Commit, Committed, Store};
 use crate::stored_json;
 use crate::summary::RunSummary;
 
@@ -79,7 +78,7 @@ impl TableStore {
             })
         });
         let due_at = draft.due_at();
-        let planned = removal::plan(state, removal::has_more(draft, &json), self.runs.retention());
+        let planned = removal_plan::plan(state, removal_plan::has_more(draft, &json), self.runs.retention());
         let removal = planned.filter(|_| due_at.is_none());
         Ok(RunWrite {
             expected: draft.expected,
@@ -110,18 +109,6 @@ impl TableStore {
             chunks: chunks.collect::<Result<_>>()?,
         })
     }
-}
-
-/// Prefix of the key of a state in the bucket; no JSON starts with it.
-pub const ELSEWHERE: &str = "@";
-
-/// Prefix of a run's states in the bucket.
-pub(crate) fn state_folder(tenant: &Tenant, run_id: &str) -> String {
-    format!("states/{}/{}/{run_id}/", tenant.account(), tenant.project())
-}
-
-fn state_key(tenant: &Tenant, run_id: &str, version: u64, commit_id: &str) -> String {
-    format!("{}{version}-{commit_id}", state_folder(tenant, run_id))
 }
 
 fn events(chunk: HistoryChunk) -> Result<Vec<Event>> {

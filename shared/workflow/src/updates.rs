@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::failure::{Failure, shorten};
 use crate::payload::Payload;
-use crate::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
+use crate::records::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use crate::turn::NewUpdate;
 
 /// Newest updates of a run that are kept and shown.

@@ -11,7 +11,7 @@ use platform::queue::Queue;
 use platform::{Clock, ids};
 
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
-use crate::records::runs::Runs;
+use crate::records::Runs;
 use crate::registry::Registry;
 use crate::table::TableStore;
 use crate::turn_runner::OnThread;

@@ -9,7 +9,7 @@ use platform::records::listing_shards::ShardSchedule;
 use platform::records::store::Item as RecordItem;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use workflow::records::runs::RunPlace;
+use workflow::records::RunPlace;
 
 use crate::Result;
 use crate::emulator::{BATCH, Emulator, Item, WRITERS, text};

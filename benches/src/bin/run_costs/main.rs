@@ -20,7 +20,7 @@ use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
 use platform::{Clock, Tenant};
 use serde_json::{Value, json};
 use workflow::engine::{Engine, Hint, StartRun};
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Context, Failure, Payload, Registry};
 

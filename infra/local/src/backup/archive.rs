@@ -9,8 +9,9 @@ use platform::UtcTime;
 use tar::{Builder, EntryType, Header};
 use zstd::Encoder;
 
+use super::format::{BACKUP_FORMAT, Contents, Head, VERSION};
+use super::names;
 use super::sums::{Summed, Sums};
-use super::{BACKUP_FORMAT, Contents, Head, VERSION, names};
 use crate::data_dir;
 
 /// Compression level: records shrink to a fifth, and Parquet files take little time.

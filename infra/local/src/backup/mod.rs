@@ -19,36 +19,13 @@
 //!  pause. Keys are made once and never changed, and are read after the state that needs them.
 
 mod archive;
+mod format;
 mod names;
 mod restore;
 mod sums;
 mod take;
 mod unpack;
 
-use serde::{Deserialize, Serialize};
-
+pub use format::Contents;
 pub use restore::restore;
 pub use take::take;
-
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Contents {
-    pub objects: u64,
-    /// Bytes of all files, before compression.
-    pub bytes: u64,
-}
-
-/// First file of an archive.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    /// Format of the archive.
-    backup_format: u32,
-    /// Format of the data directory in it.
-    data_format: u32,
-    /// Version of the program that made it.
-    version: String,
-    made_at: String,
-}
-
-/// Archive format that this version writes and reads.
-const BACKUP_FORMAT: u32 = 1;
-const VERSION: &str = env!("CARGO_PKG_VERSION");

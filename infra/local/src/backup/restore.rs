@@ -8,8 +8,9 @@ use embedded::sqlite::SqliteRecords;
 use platform::config::ConfigError;
 use platform::{Error, Result};
 
+use super::format::Contents;
+use super::names;
 use super::unpack::unpack;
-use super::{Contents, names};
 use crate::data_dir::{DataDir, LOCK, RESTORING, check_owner, make_private, private_options, sync_folder};
 use crate::issuer::Issuer;
 use crate::sealer::LocalSealer;

@@ -8,7 +8,8 @@ use embedded::files::HeldObjects;
 use platform::{Clock, Error, Result};
 
 use super::archive::Archive;
-use super::{Contents, names};
+use super::format::Contents;
+use super::names;
 use crate::data_dir::{DRAFT, DataDir};
 use crate::services::open_records;
 

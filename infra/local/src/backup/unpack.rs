@@ -8,8 +8,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use platform::{Error, Result};
 use tar::{Entry, EntryType};
 
+use super::format::{BACKUP_FORMAT, Contents, Head};
+use super::names;
 use super::sums::{Summed, Sums};
-use super::{BACKUP_FORMAT, Contents, Head, names};
 use crate::data_dir::{self, make_private, private_options, sync_folder};
 
 const MAX_HEAD_BYTES: u64 = 64 * 1_024;

@@ -11,7 +11,7 @@ use platform::{ErrorKind, UtcTime};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
-use workflow::records::runs::{RUNNING, RunIndex, RunPosition, Runs};
+use workflow::records::{RUNNING, RunIndex, RunPosition, Runs};
 
 use crate::world::World;
 

@@ -44,7 +44,7 @@ use serde_json::{Value, json};
 use sweeper_function::{EventRemover, Sweeper};
 use tempfile::TempDir;
 use workflow::engine::{Engine, Hint};
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::wiring::Wiring;
 use workflow::{Context, Registry};
 

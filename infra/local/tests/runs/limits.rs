@@ -4,9 +4,9 @@ use platform::ErrorKind;
 use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
-use workflow::records::runs::{Committed, RunPlace, RunWrite};
+use workflow::records::{RunPlace, RunWrite};
 use workflow::status::RunStatus;
-use workflow::store::Commit;
+use workflow::store::{Commit, Committed};
 use workflow::updates::{MAX_UPDATES, updates_since};
 use workflow::{Payload, limits, stored_json};
 

@@ -8,7 +8,7 @@ use platform::records::Key;
 use platform::records::keys::EVENT_REMOVALS;
 use platform::{Result, UtcTime};
 use serde_json::Value;
-use workflow::records::run_removal::REMOVED;
+use workflow::records::REMOVED;
 use workflow::state::RunState;
 
 use super::runs::read_state;

@@ -9,10 +9,10 @@ use platform::records::keys::RUN_REMOVALS;
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use workflow::event::{Event, EventKind};
-use workflow::records::run_removal::REMOVED;
+use workflow::object_keys::ELSEWHERE;
+use workflow::records::REMOVED;
 use workflow::state::RunState;
 use workflow::stored_json;
-use workflow::table::ELSEWHERE;
 
 use super::events::is_expired;
 

@@ -1,11 +1,11 @@
 //! Sorts the objects of logs by log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use platform::UtcTime;
 use platform::records::logs::LogKind;
 
-use super::copy::{Listed, Place};
 use super::report::Finding;
 use crate::digest::{DigestName, LogDigest};
 
@@ -13,6 +13,35 @@ use crate::digest::{DigestName, LogDigest};
 const DIGESTS: &str = "digests";
 /// The one file that is left out, which a desktop writes into each folder. Readers skip names with a dot.
 const OF_A_DESKTOP: &str = ".DS_Store";
+
+/// Where the bytes of an object are.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    File(PathBuf),
+    /// Neither a file nor a folder: a link, whose target may be anywhere, or a pipe.
+    NoFile(PathBuf),
+    Key(String),
+}
+
+impl Place {
+    /// Returns the path or key for a finding.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::File(path) | Self::NoFile(path) => path.display().to_string(),
+            Self::Key(key) => key.clone(),
+        }
+    }
+}
+
+/// An object of a log.
+pub(super) struct Listed {
+    /// Parts of the key, as far as they are known: below `log/` where `is_whole`.
+    pub parts: Vec<String>,
+    pub is_whole: bool,
+    pub place: Place,
+    pub bytes: u64,
+    pub modified: UtcTime,
+}
 
 /// Objects of the logs of a project, or of the records of a whole account.
 #[derive(Default)]

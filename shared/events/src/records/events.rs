@@ -13,8 +13,6 @@ use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use crate::records::kept_events::KeptEvent;
-
 /// Time after which the sweeper looks at an unmatched event, in milliseconds.
 pub const MATCH_GRACE_MS: u64 = 30_000;
 /// How long an idempotency key is remembered, in seconds: 30 days.

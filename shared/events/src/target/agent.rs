@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{add_type, check_size};
+use super::fields::{add_type, check_size};
 use crate::template;
 
 /// Workflow type of agents' runs.

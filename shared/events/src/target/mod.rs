@@ -1,6 +1,7 @@
 //! Defines the targets of subscriptions, one module per type.
 
 mod agent;
+mod fields;
 mod process;
 mod webhook;
 mod workflow;
@@ -12,19 +13,18 @@ use platform::outbound::Outbound;
 use platform::{Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::template::warnings;
 
 pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunType};
 pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
+pub use fields::MAX_DATA_BYTES;
 pub use webhook::{
     ALLOWED_HEADERS, DEFAULT_TIMEOUT_MS, PayloadMode, SigningMode, WebhookTarget, of_type_webhook,
 };
 pub use workflow::WorkflowTarget;
 
-/// Maximum size of `vars` and `data`, in bytes of JSON.
-pub const MAX_DATA_BYTES: usize = 65_536;
 const TYPES: &str = "webhook, workflow, agent and process";
 /// Names of the types of targets.
 pub const TARGET_TYPES: [&str; 4] = ["webhook", "workflow", "agent", "process"];
@@ -60,31 +60,6 @@ impl JsonSchema for Target {
             ],
         })
     }
-}
-
-fn add_type(schema: &mut Schema, kind: &str) {
-    let Some(schema) = schema.as_object_mut() else {
-        return;
-    };
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("type".to_owned(), json!({ "type": "string", "const": kind }));
-    }
-    let required = schema.entry("required").or_insert_with(|| json!([]));
-    if let Value::Array(required) = required {
-        required.push(json!("type"));
-    }
-}
-
-/// Fails with 400 for an object above the maximum size.
-fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
-    let bytes = serde_json::to_vec(object).map_err(Error::internal)?.len();
-    if bytes > MAX_DATA_BYTES {
-        return Err(Error::invalid_field(
-            field,
-            format!("has at most {MAX_DATA_BYTES} bytes."),
-        ));
-    }
-    Ok(())
 }
 
 impl Target {

@@ -7,7 +7,7 @@ use platform::{Error, Result};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::add_type;
+use super::fields::add_type;
 use crate::template::warnings;
 
 /// Headers that a subscription may set; none of them carries credentials.

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{add_type, check_size};
+use super::fields::{add_type, check_size};
 use crate::path::{self, MAX_PATH_CHARACTERS};
 use crate::template::warnings;
 

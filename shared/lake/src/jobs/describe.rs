@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::query::{over_stand_ins, planned};
 use crate::child::context::Context;
 use crate::query::values::bound_values;
+use crate::statement::description::description;
 use crate::statement::messages;
-use crate::statement::scanner::tokens;
 use crate::tables::bound::BoundTable;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,24 +62,6 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
     })
 }
 
-/// Returns the statement that describes `sql`. DuckDB requires parentheses around another DESCRIBE.
-pub(super) fn description(sql: &str) -> String {
-    let first = tokens(sql).into_iter().next();
-    let describes = ["DESC", "DESCRIBE", "SHOW", "SUMMARIZE"];
-    match first.is_some_and(|first| describes.iter().any(|word| first.is_word(word))) {
-        true => format!("DESCRIBE (\n{}\n)", without_semicolons(sql)),
-        false => format!("DESCRIBE {sql}"),
-    }
-}
-
-/// Removes semicolons at the end of `sql`.
-pub(super) fn without_semicolons(sql: &str) -> &str {
-    let tokens = tokens(sql);
-    let semicolons = tokens.iter().rev().take_while(|token| token.is_symbol(';'));
-    let end = semicolons.last().map_or(sql.len(), |first| first.at);
-    sql.get(..end).unwrap_or(sql)
-}
-
 fn type_name(duckdb_type: String) -> String {
     match duckdb_type.as_str() {
         "VARCHAR" => "STRING".to_owned(),
@@ -87,23 +69,5 @@ fn type_name(duckdb_type: String) -> String {
             "TIMESTAMP".to_owned()
         }
         _ => duckdb_type,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_ends_before_its_semicolons() {
-        for (sql, statement) in [
-            ("select 1", "select 1"),
-            ("select 1;", "select 1"),
-            ("select 1 ; -- ;\n ;", "select 1 "),
-            ("select ';'", "select ';'"),
-            ("select 1 -- ;", "select 1 -- ;"),
-        ] {
-            assert_eq!(without_semicolons(sql), statement);
-        }
     }
 }

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use duckdb::{Connection, params_from_iter};
 use platform::{Error, Result};
 
-use super::describe::{description, without_semicolons};
 use crate::query::type_name::type_name;
 use crate::query::values::bound_values;
 use crate::statement::check::check_tree;
+use crate::statement::description::{description, without_semicolons};
 use crate::statement::messages;
 use crate::statement::parameters::Rewritten;
 use crate::statement::planned::PivotValues;

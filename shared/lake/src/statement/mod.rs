@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod checked;
+pub(crate) mod description;
 pub(crate) mod messages;
 pub mod parameters;
 pub(crate) mod pivot_queries;

@@ -5,8 +5,8 @@ use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use super::DataStores;
 use super::compaction::is_due;
-use super::{DataStores, ImportHint};
 use crate::schema::manifest::Manifest;
 
 /// Body of a queue message.
@@ -17,6 +17,15 @@ pub enum Hint {
     Import(ImportHint),
     /// A store has many small segments. If this hint is lost, the next import sends another.
     Compact(StoreHint),
+}
+
+/// Hint at an import that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportHint {
+    #[serde(flatten)]
+    pub tenant: Tenant,
+    pub store_id: String,
+    pub import_id: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@
 //! only if a table's columns changed meanwhile.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use futures::future::try_join;
@@ -16,7 +17,6 @@ use tempfile::TempDir;
 use tracing::warn;
 
 use super::commit::{Change, store_races};
-use super::import_inputs::ImportFile;
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{ImportSession, Stage, Staged};
@@ -66,6 +66,12 @@ pub enum ImportSource {
         file: RemoteFile,
         format: FileFormat,
     },
+}
+
+/// A source's local file.
+pub(super) struct ImportFile {
+    pub(super) format: FileFormat,
+    pub(super) file: PathBuf,
 }
 
 /// An import's rows, kept while its commit is repeated.

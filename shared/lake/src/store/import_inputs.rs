@@ -1,20 +1,14 @@
 //! Checks and fetches the input files of imports.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use platform::objects::artifact_key;
 use platform::sources::Sources;
 use platform::{Error, Result, Tenant};
 
 use super::DataStores;
-use super::import::{Import, ImportSource, ImportTable};
+use super::import::{Import, ImportFile, ImportSource, ImportTable};
 use crate::import::file_format::FileFormat;
-
-/// A source's local file.
-pub(super) struct ImportFile {
-    pub(super) format: FileFormat,
-    pub(super) file: PathBuf,
-}
 
 impl DataStores {
     fn sources(&self) -> Result<&Sources> {

@@ -14,7 +14,7 @@ use platform::{Error, ErrorKind, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::hints::Hint;
+use super::hints::{Hint, ImportHint};
 use super::import::{Import, ImportTable};
 use super::steps::Step;
 use super::{Author, DataStores};
@@ -35,15 +35,6 @@ const PAUSE: Duration = Duration::from_secs(30);
 
 /// Most bytes of work in a job: a record has at most 400 KB.
 const MAX_WORK_BYTES: usize = 300_000;
-
-/// Hint at an import that waits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportHint {
-    #[serde(flatten)]
-    pub tenant: Tenant,
-    pub store_id: String,
-    pub import_id: String,
-}
 
 /// Input of an import in a job, besides its record.
 #[derive(Serialize, Deserialize)]

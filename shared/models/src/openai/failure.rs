@@ -7,7 +7,7 @@ use platform::config::Secret;
 use platform::outbound::{Opened, retry_after_ms};
 use serde_json::Value;
 
-use super::whole;
+use super::response::whole;
 use crate::provider::Failure;
 
 /// Most bytes of the body of a failure that are read.

@@ -6,24 +6,25 @@
 mod answer;
 mod body;
 mod failure;
+mod response;
 mod stream;
-
-use std::time::Duration;
 
 use async_trait::async_trait;
 use platform::Clock;
 use platform::config::Secret;
 use platform::outbound::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use platform::outbound::{HeaderMap, HeaderValue, Method, Opened, OutboundError, Request, Reuse, Trusted};
+use platform::outbound::{HeaderMap, HeaderValue, Method, Opened, Request, Reuse, Trusted};
 use platform::secrets::SecretSource;
 use tokio::time::timeout;
 use tracing::warn;
 use url::Url;
 
+use self::response::{is_of_type, whole};
 use crate::MAX_ANSWER_BYTES;
 use crate::answer::Content;
-use crate::client::{Known, Limits, MAX_LIMIT};
+use crate::client::Known;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::limits::{Limits, MAX_LIMIT};
 use crate::provider::{Call, Failure, Outlet, Provider, Reply};
 
 /// Maximum number of variants of one request: with another key, or with another name of the token limit.
@@ -206,27 +207,6 @@ impl Provider for OpenAi {
         match self.sent(call, outlet, key.as_ref()).await? {
             Way::Done(reply) => Ok(reply),
             Way::Key(failure) | Way::Limit(failure) => Err(failure),
-        }
-    }
-}
-
-fn is_of_type(response: &Opened, name: &str) -> bool {
-    let value = response.headers.get(CONTENT_TYPE);
-    let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case(name)
-}
-
-/// Reads a body. Each piece of it must come within a time.
-async fn whole(response: &mut Opened, patience: Duration) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    loop {
-        let piece = timeout(patience, response.next()).await;
-        match piece.map_err(|_| Failure::too_slow(patience))? {
-            Ok(Some(piece)) => body.extend_from_slice(&piece),
-            Ok(None) => return Ok(body),
-            Err(OutboundError::TooLarge(_)) => return Err(Failure::too_long()),
-            Err(_) => return Err(Failure::broke_off()),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::filter::Filters;
+use super::filter::{Filters, Source};
 use super::json::parsed;
 use crate::limits::MAX_OUTPUT_BYTES;
 
@@ -37,12 +37,6 @@ pub(super) enum Request<'a> {
         /// Maximum number of faults in the answer.
         faults: usize,
     },
-}
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct Source {
-    pub source: String,
-    pub variables: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]

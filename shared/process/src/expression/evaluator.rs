@@ -6,7 +6,8 @@ use std::thread;
 use platform::Result;
 use sandbox::{Limits, Sandbox};
 
-use super::child::{Answer, Request, Source, work};
+use super::child::{Answer, Request, work};
+use super::filter::Source;
 use crate::data::Data;
 use crate::definition::{Expression, Template};
 use crate::limits::{

@@ -7,16 +7,22 @@ use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars};
 use jaq_json::Val;
 use lru::LruCache;
+use serde::{Deserialize, Serialize};
 
-use super::child::Source;
-use super::library::{Kind, definitions};
-use super::natives::natives;
+use super::library::definitions;
+use super::natives::{Kind, natives};
 use super::syntax::{self, Names};
 use super::value::Value;
 use super::{json, rewrite};
 
 /// Maximum number of cached expressions.
 const MAX_KEPT: Option<NonZeroUsize> = NonZeroUsize::new(256);
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Source {
+    pub source: String,
+    pub variables: Vec<String>,
+}
 
 /// Cache of compiled expressions.
 pub(super) struct Filters {

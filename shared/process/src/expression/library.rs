@@ -3,16 +3,11 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use jaq_core::data::JustLut;
 use jaq_core::load::parse::{Def, Term};
 
 use super::calls::{Signature, calls};
 use super::natives::{self, natives};
 use super::rewrite;
-use super::value::Value;
-
-/// An expression reads only its input and its variables.
-pub(super) type Kind = JustLut<Value>;
 
 const CLOCK: &str =
     "the time changes from one replay to the next; take it from $task.startedAt or $workflow.startedAt";

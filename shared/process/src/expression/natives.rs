@@ -2,16 +2,19 @@
 
 use std::cmp::Ordering;
 
+use jaq_core::data::JustLut;
 use jaq_core::native::{Fun, bome, run, unary, v};
 use jaq_core::{Bind, Cv, DataT, Exn, Native, ValT as _, ValX, ValXs};
 use jaq_json::{Rc, Val};
 
 use super::compare::compare_by_operator;
-use super::library::Kind;
 use super::places::{indices, place, removed, set};
 use super::rewrite::{ASSIGN, LAST, MODIFY, NONE};
 use super::value::{Error, Value, failure};
 use super::{formats, json, matching};
+
+/// An expression reads only its input and its variables.
+pub(super) type Kind = JustLut<Value>;
 
 /// Maximum length of a path: a value is followed along it by recursion.
 const MAX_PATH: usize = 10_000;

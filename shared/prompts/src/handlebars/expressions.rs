@@ -1,9 +1,9 @@
 //! Parses the inside of a tag: names, literals, calls and their arguments. Distinguishes helpers from values,
 //! and resolves block parameters, as the reference's compiler does.
 
-use super::lexer::Kind;
 use super::parser::{Parser, Result};
 use super::path::{Operand, PathText, is_scoped};
+use super::token::Kind;
 use super::tree::{Call, Expression, Helper, Path, Source, Subject};
 use crate::error::{Place, RenderError};
 

@@ -2,58 +2,9 @@
 //! `src/handlebars.l`) in their order: the first matching rule applies, not the longest match. Each rule
 //! reads its text once, so the time grows linearly with the content.
 
+use super::token::{Kind, Token};
 use super::words::{ends_name, is_space, raw_end, tag_end, word};
 use crate::error::{Place, RenderError};
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
-    Content(String),
-    Comment,
-    OpenCall,
-    CloseCall,
-    OpenRawBlock,
-    CloseRawBlock,
-    /// `{{{{/name}}}}`.
-    EndRawBlock(String),
-    OpenPartial,
-    OpenPartialBlock,
-    OpenBlock {
-        is_decorator: bool,
-    },
-    OpenEndBlock,
-    Inverse,
-    OpenInverse,
-    OpenInverseChain,
-    OpenUnescaped,
-    Open {
-        is_decorator: bool,
-    },
-    Equals,
-    /// As written, with its brackets.
-    Id(String),
-    Separator(char),
-    CloseUnescaped,
-    Close,
-    Text(String),
-    Data,
-    Bool(bool),
-    Undefined,
-    Null,
-    Number(f64),
-    OpenBlockParams,
-    CloseBlockParams,
-    End,
-}
-
-/// A token with its position.
-#[derive(Clone, Debug)]
-pub struct Token {
-    pub kind: Kind,
-    /// Whether a tilde follows the opening braces, or precedes the closing ones.
-    pub open_tilde: bool,
-    pub close_tilde: bool,
-    pub place: Place,
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {

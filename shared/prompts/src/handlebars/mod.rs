@@ -14,6 +14,7 @@ mod partials;
 mod path;
 mod render;
 mod scope;
+mod token;
 pub(crate) mod tree;
 mod whitespace;
 pub(crate) mod words;

@@ -2,8 +2,9 @@
 //! descent with a limited depth.
 
 use super::expressions::{Arguments, PartialHead, Spec};
-use super::lexer::{Kind, Token, tokens};
+use super::lexer::tokens;
 use super::path::Operand;
+use super::token::{Kind, Token};
 use super::tree::{Block, Content, Decorator, Node, Partial, PartialName, Program, Strip};
 use super::whitespace;
 use crate::error::{Place, RenderError};

@@ -1,6 +1,6 @@
 //! Recognizes characters, names and literals of a tag.
 
-use super::lexer::Kind;
+use super::token::Kind;
 
 /// Returns whether JavaScript's `\s` matches the character.
 pub fn is_space(character: char) -> bool {

@@ -1,19 +1,9 @@
-//! Parses the arguments that a model writes, and defines the refusals that it reads.
-
-use std::fmt;
+//! Parses the arguments that a model writes.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Why a tool call was refused or failed, as a sentence for the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(pub String);
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use super::fault::Refusal;
 
 /// Parses the arguments of a tool. Rejects unknown fields, so that a model learns that they have no effect.
 pub fn read<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, Refusal> {

@@ -6,8 +6,8 @@ use models::{Message, ToolCall, ToolResult};
 use serde_json::{Value, json};
 use workflow::{Failure, RetryPolicy};
 
-use super::USER_INPUT;
 use super::conversing::{Conversing, user_text};
+use super::input::USER_INPUT;
 use super::tool_call::{Given, TOOL, Wanted};
 use super::tools::{self, BuiltIn, Found, ask_user, finish, post_update};
 

@@ -1,13 +1,12 @@
 //! Defines an agent: its prompts, its model, its tools and its limits.
 
 use async_trait::async_trait;
-use models::Message;
+use models::{Message, Tool};
 use platform::{Result, Tenant};
 use prompts::records::interactions::{McpServer, TokenLimit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tools::mcp::RemoteTool;
 use crate::interactions::InteractionResolver;
 
 /// Agent of one run, resolved once when the run starts, so that a later change does not affect the run.
@@ -53,6 +52,31 @@ pub struct Agent {
     /// Tools of these servers, as listed when the run started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote_tools: Vec<RemoteTool>,
+}
+
+/// Tool of an MCP server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemoteTool {
+    /// Name for the model: `<server>__<tool>`, or one with a hash.
+    pub name: String,
+    pub server: String,
+    /// Name at the server.
+    pub remote_name: String,
+    /// Description from the server.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Value,
+}
+
+impl RemoteTool {
+    /// Returns the tool as the model sees it.
+    pub fn tool(&self) -> Tool {
+        Tool {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            input_schema: self.input_schema.clone(),
+        }
+    }
 }
 
 #[async_trait]

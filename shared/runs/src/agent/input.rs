@@ -1,13 +1,21 @@
-//! Defines the input of a conversation and its progress.
+//! Defines the workflow type, its input, and the progress of a conversation.
 
 use models::{Message, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use workflow::Failure;
 use workflow::state::{About, Visibility};
+use workflow::{Failure, WorkflowType};
 
 use super::definition::Agent;
 use crate::interactions::GENERAL;
+
+pub const WORKFLOW_TYPE: WorkflowType<ConversationInput, Value> = WorkflowType::new("AgentConversation")
+    .signals(&[USER_INPUT])
+    .queries(&[CONVERSATION, "__state"]);
+/// Signal that continues a conversation.
+pub const USER_INPUT: &str = "UserInput";
+/// Query that returns the messages.
+pub const CONVERSATION: &str = "Conversation";
 
 /// Maximum number of model turns where the input sets none.
 const DEFAULT_ITERATIONS: u32 = 20;

@@ -1,6 +1,6 @@
 //! Executes `AgentConversation`: a language model with tools works on a task, turn by turn.
 //!
-//! The loop is workflow code (`conversing`); each model turn is one activity, and so is each tool call with
+//! The loop is workflow code (`turns`); each model turn is one activity, and so is each tool call with
 //! effects outside the run. A crash therefore repeats at most the activity that was under way. The model's
 //! output has no authority of its own: a tool call goes through the platform's API with the role of the run,
 //! or to a host that the interaction allows, whatever a text in the data demands.
@@ -14,71 +14,28 @@ mod conversation;
 mod conversing;
 mod cut_off;
 mod definition;
+mod fault;
 mod input;
 mod model_turn;
 mod partial_text;
 mod prepare;
+mod services;
 mod shortened;
 mod tool_call;
 mod tools;
+mod turns;
 
-use std::sync::Arc;
+use workflow::Registry;
 
-use models::Model;
-use platform::outbound::Outbound;
-use process::expression::Evaluator;
-use serde_json::Value;
-use workflow::{Registry, WorkflowType};
-
-use crate::model_usage::ModelUsage;
-use crate::secrets::Secrets;
-
-pub use definition::{Agent, Agents};
-pub use input::{ConversationInput, about};
+pub use definition::{Agent, Agents, RemoteTool};
+pub use input::{CONVERSATION, ConversationInput, USER_INPUT, WORKFLOW_TYPE, about};
 pub use model_turn::MODEL_TURN;
 pub use prepare::PREPARE;
+pub use services::Services;
 pub use tool_call::TOOL;
-pub use tools::mcp::RemoteTool;
-
-pub const WORKFLOW_TYPE: WorkflowType<ConversationInput, Value> = WorkflowType::new("AgentConversation")
-    .signals(&[USER_INPUT])
-    .queries(&[CONVERSATION, "__state"]);
-/// Signal that continues a conversation.
-pub const USER_INPUT: &str = "UserInput";
-/// Query that returns the messages.
-pub const CONVERSATION: &str = "Conversation";
-
-/// Services of the activities of agents.
-#[derive(Clone)]
-pub struct Services {
-    pub model: Arc<dyn Model>,
-    pub agents: Arc<dyn Agents>,
-    /// HTTP client for addresses that a model or an interaction names.
-    pub outbound: Outbound,
-    /// Secrets that hold the headers for MCP servers.
-    pub secrets: Arc<dyn Secrets>,
-    /// Validates results against the output schemas of interactions.
-    pub evaluator: Evaluator,
-    /// Reports the cost of model calls; None in tests.
-    pub usage: Option<ModelUsage>,
-}
-
-impl Services {
-    /// Builds them from the services of the worker.
-    pub fn new(services: &crate::Services) -> Self {
-        Self {
-            model: Arc::clone(&services.model),
-            agents: Arc::new(services.interactions.clone()),
-            outbound: services.webhooks.outbound.clone(),
-            secrets: Arc::clone(&services.secrets),
-            evaluator: services.processes.evaluator.clone(),
-            usage: Some(services.model_usage.clone()),
-        }
-    }
-}
 
 pub fn add(registry: Registry) -> Registry {
-    registry.workflow(WORKFLOW_TYPE, conversing::run)
+    registry.workflow(WORKFLOW_TYPE, turns::run)
 }
 
 /// Adds the activities, which only the worker carries out.

@@ -6,9 +6,9 @@ use models::{Content, Message, ModelError, ModelErrorKind, Request, StopReason, 
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Failure, RetryPolicy};
 
-use super::Services;
 use super::definition::Agent;
 use super::partial_text::PartialText;
+use super::services::Services;
 use super::tools;
 use crate::model_usage::ModelCall;
 

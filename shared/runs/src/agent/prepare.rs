@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use workflow::{ActivityContext, ActivityType, Failure};
 
-use super::Services;
 use super::definition::Agent;
+use super::services::Services;
 use super::tools::mcp;
 
 /// Resolves an agent, renders its prompts and lists the tools of its servers, once per run.

@@ -4,10 +4,10 @@ use models::ToolCall;
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Failure};
 
-use super::Services;
-use super::arguments::Refusal;
 use super::conversation::MAX_MESSAGE_BYTES;
 use super::definition::Agent;
+use super::fault::{Fault, Refusal};
+use super::services::Services;
 use super::shortened::shortened;
 use super::tools::{self, BuiltIn};
 
@@ -25,30 +25,6 @@ pub struct Wanted {
 pub struct Given {
     pub(super) text: String,
     pub(super) is_error: bool,
-}
-
-/// Why a tool returned no result.
-pub enum Fault {
-    /// The model reads it.
-    Refused(Refusal),
-    /// Another attempt may succeed.
-    Failed(Failure),
-}
-
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-/// The model reads the refusal of an API call; the engine retries a transient error.
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
-        match failure.non_retryable && !failure.is_canceled() {
-            true => Self::Refused(Refusal(format!("{}: {}", failure.kind, failure.message))),
-            false => Self::Failed(failure),
-        }
-    }
 }
 
 pub(super) async fn call(

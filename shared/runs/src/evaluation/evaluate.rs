@@ -6,26 +6,51 @@
 use std::time::Duration;
 
 use events::envelope::Envelope;
-use events::filter::EvaluatorKind;
+use events::filter::{EvaluatorKind, SemanticCondition};
 use events::payload;
 use events::subscription::StoredSubscription;
 use models::{Answer, Message, ModelError, Request};
 use platform::UtcTime;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tracing::info;
 use workflow::{ActivityContext, Failure};
 
 use super::content::excerpt;
 use super::question::{MAX_EXCERPT_BYTES, request, verdict};
-use super::{Outcome, Question, tools};
-use crate::Services;
+use super::tools;
 use crate::interactions::{CLASSIFIER, Resolved};
 use crate::model_usage::ModelCall;
+use crate::services::Services;
 
 /// Maximum number of model calls of the evaluator `agent`.
 const MAX_TURNS: usize = 5;
 /// Time limit for all model calls of an attempt, below the time limit of the attempt.
 const MODEL_LIMIT: Duration = Duration::from_secs(55);
+
+/// An event, and the condition to evaluate on it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    pub event_id: String,
+    pub subscription_id: String,
+    /// The condition at the time of the match.
+    pub condition: SemanticCondition,
+}
+
+/// Outcome of the activity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Verdict {
+        matched: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rationale: Option<String>,
+    },
+    /// The model gave no verdict, for this reason, and a retry would not help.
+    NoVerdict(String),
+    /// The subscription no longer takes events, for this reason.
+    Unwanted(String),
+}
 
 pub async fn evaluate(
     services: Services,

@@ -11,17 +11,14 @@ mod tools;
 
 use std::time::Duration;
 
-use events::filter::{EvaluatorKind, OnError, SemanticCondition, SemanticMode};
+use events::filter::{EvaluatorKind, OnError, SemanticMode};
 use events::records::deliveries::SemanticEvaluation;
-use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use workflow::{Context, DeliveryReport, Failure, Payload, Registry, RetryPolicy};
+use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
-use crate::delivery::Planned;
-
-pub use evaluate::evaluate;
+pub use evaluate::{Outcome, Question, evaluate};
 
 pub const WORKFLOW_TYPE: &str = "SubscriptionEvaluation";
 pub const EVALUATE: &str = "evaluate_condition";
@@ -49,15 +46,6 @@ pub struct EvaluationInput {
     pub then: Then,
 }
 
-/// An event, and the condition to evaluate on it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Question {
-    pub event_id: String,
-    pub subscription_id: String,
-    /// The condition at the time of the match.
-    pub condition: SemanticCondition,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Then {
     pub workflow_type: String,
@@ -66,36 +54,6 @@ pub struct Then {
     pub program: Option<String>,
     /// Raw JSON, so that numbers keep all their digits.
     pub input: Box<RawValue>,
-}
-
-/// Wraps the run of a target into the evaluation that precedes it.
-pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<Planned> {
-    let too_large = |failure: Failure| Error::new(ErrorKind::PayloadTooLarge, failure.message);
-    let then = Then {
-        workflow_type: planned.workflow_type,
-        program: planned.program,
-        input: planned.input.read().map_err(too_large)?,
-    };
-    Ok(Planned {
-        workflow_type: WORKFLOW_TYPE.to_owned(),
-        program: None,
-        input: Payload::from_value(&EvaluationInput { question, then }).map_err(too_large)?,
-    })
-}
-
-/// Outcome of the activity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Verdict {
-        matched: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rationale: Option<String>,
-    },
-    /// The model gave no verdict, for this reason, and a retry would not help.
-    NoVerdict(String),
-    /// The subscription no longer takes events, for this reason.
-    Unwanted(String),
 }
 
 pub async fn run(context: Context, input: EvaluationInput) -> Result<Value, Failure> {

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use workflow::{ActivityContext, ActivityType, Failure};
 
-use super::outside::is_object;
 use super::services::ProcessServices;
 use crate::document_processed::DocumentEvents;
 
@@ -33,8 +32,8 @@ pub struct Emitted {
 pub(super) fn event_of(body: &Data) -> Option<Data> {
     let named = ["event", "message"]
         .into_iter()
-        .find_map(|name| body.field(name).filter(is_object));
-    named.or_else(|| Some(body.clone()).filter(is_object))
+        .find_map(|name| body.field(name).filter(Data::is_object));
+    named.or_else(|| Some(body.clone()).filter(Data::is_object))
 }
 
 /// Publishes an event. An event of the type `content.document_processed` is about a document; any other is

@@ -1,6 +1,7 @@
 //! Defines why a task, or the whole process, does not complete.
 
 use process::Data;
+use process::expression::ExpressionFailure;
 use process::flow::{Kind, ProcessError};
 use workflow::{Context, Failure, Payload};
 
@@ -18,6 +19,11 @@ impl Fault {
     /// Builds a standard error of the task at `pointer`.
     pub fn error(kind: Kind, detail: impl Into<String>, pointer: &str) -> Self {
         Self::Error(Box::new(ProcessError::new(kind, detail, pointer)))
+    }
+
+    /// Builds the error of the task at `pointer` for an expression without a result.
+    pub fn no_result(failure: &ExpressionFailure, pointer: &str) -> Self {
+        Self::Error(Box::new(ProcessError::of_failure(failure, pointer)))
     }
 
     /// Converts a failure of the engine, of an activity or of a child run to a fault of the task at

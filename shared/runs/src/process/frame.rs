@@ -5,14 +5,13 @@ use std::rc::Rc;
 
 use platform::UtcTime;
 use process::Data;
-use process::definition::{Expression, Task};
-use process::expression::Scope;
+use process::definition::Task;
 use process::flow::Kind;
 use serde_json::json;
 use workflow::Context;
 
 use super::fault::Fault;
-use super::interpreter::Process;
+use super::shown::Shown;
 
 /// Maximum nesting depth of running tasks, functions included: each level uses stack of the thread.
 const MAX_LEVELS: usize = 80;
@@ -48,9 +47,9 @@ impl Frame {
     }
 
     /// Copies the frame and adds variables.
-    pub fn with(&self, variables: impl IntoIterator<Item = (String, Data)>) -> Self {
+    pub fn with<const N: usize>(&self, variables: [(&str, Data); N]) -> Self {
         let mut all = (*self.variables).clone();
-        all.extend(variables);
+        all.extend(variables.map(|(name, value)| (name.to_owned(), value)));
         Self {
             variables: Rc::new(all),
             ..self.clone()
@@ -66,14 +65,14 @@ impl Frame {
     }
 
     /// Returns the frame one level deeper for the task at `pointer`, and shows the task in `__state`.
-    pub fn deeper(&self, process: &Process, pointer: &str) -> Result<Self, Fault> {
+    pub fn deeper(&self, shown: &Shown, pointer: &str) -> Result<Self, Fault> {
         if self.level >= MAX_LEVELS {
             let detail = format!("Tasks run deeper in each other than {MAX_LEVELS} levels.");
             return Err(Fault::error(Kind::Runtime, detail, pointer));
         }
         Ok(Self {
             level: self.level + 1,
-            number: process.shown.enter(pointer, self.number),
+            number: shown.enter(pointer, self.number),
             ..self.clone()
         })
     }
@@ -131,27 +130,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Builds the scope for some expressions, with the data that they read and no more.
-    pub fn scope(&self, process: &Process, dot: &Data, expressions: &[&Expression]) -> Scope {
-        let mut scope = Scope::new(dot.clone());
-        for name in expressions.iter().flat_map(|expression| expression.variables()) {
-            if scope.variables.contains_key(name) {
-                continue;
-            }
-            let value = match name.as_str() {
-                "context" => Some(process.shown.context()),
-                "input" => self.input.clone(),
-                "output" => self.output.clone(),
-                "runtime" => Some(runtime()),
-                "workflow" => Some(process.descriptor()),
-                "task" => self.task.map(|task| self.descriptor(task)),
-                _ => self.frame.variables.get(name).cloned(),
-            };
-            if let Some(value) = value {
-                scope.variables.insert(name.clone(), value);
-            }
+    /// Returns the value of a variable that depends on the task.
+    pub fn variable(&self, name: &str) -> Option<Data> {
+        match name {
+            "input" => self.input.clone(),
+            "output" => self.output.clone(),
+            "task" => self.task.map(|task| self.descriptor(task)),
+            _ => self.frame.variables.get(name).cloned(),
         }
-        scope
     }
 
     fn descriptor(&self, task: &Task) -> Data {
@@ -165,10 +151,6 @@ impl<'a> View<'a> {
         fields.push(("startedAt", time(self.started_at)));
         Data::object(fields)
     }
-}
-
-fn runtime() -> Data {
-    Data::from(json!({ "name": "Millrace", "version": env!("CARGO_PKG_VERSION"), "metadata": {} }))
 }
 
 /// Converts a time to the form of the DSL.

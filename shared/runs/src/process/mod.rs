@@ -10,31 +10,33 @@ mod compensation;
 mod definitions;
 mod evaluation;
 mod event;
+mod execution;
 mod fault;
 mod frame;
 mod inbox;
 mod interpreter;
 mod listening;
+mod outcome;
 mod outside;
 mod program;
 mod services;
 mod shown;
 mod tasks;
+mod workflow_type;
 
 use process::Data;
 use process::flow::{Kind, ProcessError};
 use serde_json::json;
 use serde_json::value::RawValue;
-use workflow::{ActivityType, Context, Failure, Registry, RetryPolicy, WorkflowType};
+use workflow::{Context, Failure, Registry, RetryPolicy};
 
-use self::call::Called;
-use self::call::http::HttpInput;
-use self::call::openapi::OpenApiInput;
+use self::call::http::HTTP_CALL;
+use self::call::openapi::OPENAPI_CALL;
 use self::definitions::{FIND, LOAD, Origin};
 use self::evaluation::Evaluations;
 use self::event::EMIT;
+use self::execution::Process;
 use self::fault::Fault;
-use self::interpreter::Process;
 use self::listening::{LISTEN, UNLISTEN};
 use self::shown::Shown;
 
@@ -42,25 +44,14 @@ pub use ::process::expression::{Evaluator, run_if_child};
 pub use definitions::{Loaded, Named};
 pub use evaluation::Expressions;
 pub use event::Emitted;
-pub use interpreter::MAX_EXECUTED;
+pub use execution::MAX_EXECUTED;
 pub use listening::Wanted;
 pub use program::Program;
 pub use services::{Definitions, ProcessServices};
-
-/// Input and result are any JSON; numbers keep all their digits.
-pub const WORKFLOW_TYPE: WorkflowType<Box<RawValue>, Box<RawValue>> = WorkflowType::new("Process")
-    .signals(&[APPROVE, EVENT])
-    .queries(&["__state"]);
-/// Signal that approves a task of a supervised run.
-pub const APPROVE: &str = "Approve";
-/// Signal that delivers an event to the tasks `listen`.
-pub const EVENT: &str = "Event";
+pub use workflow_type::{APPROVE, EVENT, WORKFLOW_TYPE};
 
 /// Maximum length of a number that a message quotes, in characters.
 const MAX_QUOTED: usize = 24;
-
-const HTTP_CALL: ActivityType<HttpInput, Called> = ActivityType::new("process_http_call");
-const OPENAPI_CALL: ActivityType<OpenApiInput, Called> = ActivityType::new("process_openapi_call");
 
 /// Adds the type to a registry. Its runs make no turns before [`with_expressions`] is called.
 pub fn add(registry: Registry) -> Registry {
@@ -117,7 +108,7 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
     let input = Data::from_raw(input)
         .map_err(|error| wrong(Kind::Validation, format!("The input is refused: {error}.")))?;
     // `$context` starts with the input of the process.
-    let begins_with = match outside::is_object(&input) {
+    let begins_with = match input.is_object() {
         true => input.clone(),
         false => Data::from(json!({})),
     };

@@ -1,15 +1,14 @@
 //! Announces tasks that act outside (calls, events and other processes). In a supervised run they wait for an
 //! approval first.
 
-use process::Data;
 use process::flow::Kind;
 use serde_json::json;
 use workflow::Context;
 
-use super::APPROVE;
+use super::execution::Process;
 use super::fault::Fault;
 use super::frame::View;
-use super::interpreter::Process;
+use super::workflow_type::APPROVE;
 
 /// Type of the update that announces a task which acts outside.
 const PROGRESS: &str = "PROGRESS";
@@ -63,9 +62,4 @@ async fn approved(process: &Process, view: &View<'_>) -> Result<(), Fault> {
         None => "The task was not approved.".to_owned(),
     };
     Err(Fault::error(Kind::Authorization, detail, view.pointer))
-}
-
-/// Returns whether data is an object: signals carry nothing else of use.
-pub(super) fn is_object(data: &Data) -> bool {
-    data.get().trim_start().starts_with('{')
 }

@@ -27,9 +27,9 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 use workflow::{ActivityContext, Failure};
 
+use super::outcome::{Answer, AttemptInput, Next, Outcome};
 use super::request::{Request, Times, request};
 use super::verdict::{Verdict, verdict};
-use super::{AttemptInput, Next, Outcome};
 
 /// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
@@ -40,16 +40,6 @@ const BODY_PATIENCE: Duration = Duration::from_secs(2);
 const MAX_TIMESTAMP_AGE_MS: u64 = 10 * 60 * 1_000;
 /// Number of attempts for which more than the status is kept, because a record must not grow without limit.
 const MAX_DETAILED_ATTEMPTS: u32 = 40;
-
-/// A receiver's response.
-pub(super) struct Answer {
-    /// HTTP status. Redirects are not followed.
-    pub status: u16,
-    /// Start of the body, undecoded.
-    pub body: Vec<u8>,
-    /// Header `Retry-After`.
-    pub retry_after: Option<String>,
-}
 
 /// Services that attempts use.
 #[derive(Clone)]

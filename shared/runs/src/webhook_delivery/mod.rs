@@ -10,13 +10,13 @@
 //! delays only its own deliveries.
 
 mod attempt;
+mod outcome;
 mod request;
 mod verdict;
 
 use std::time::Duration;
 
 use events::delivery::DeliveryRef;
-use events::records::deliveries::DeliveryAttempt;
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ use workflow::future::{Either, select};
 use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
 pub use attempt::{Webhooks, attempt};
+pub use outcome::{AttemptInput, Next, Outcome};
 pub use verdict::RETRY_SCHEDULE_MS;
 
 pub const WORKFLOW_TYPE: &str = "WebhookDelivery";
@@ -58,42 +59,6 @@ pub struct WebhookInput {
     /// not overdue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_since: Option<UtcTime>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AttemptInput {
-    pub event_id: String,
-    /// The delivery, and the number of the attempt.
-    #[serde(flatten)]
-    pub delivery: DeliveryRef,
-    /// Attempts before it since the last manual retry.
-    pub tried: usize,
-    /// Start of the run: the timestamp that is signed.
-    pub started_at: UtcTime,
-}
-
-/// Outcome of an attempt.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
-    /// The attempt; None where nothing was sent.
-    pub attempt: Option<DeliveryAttempt>,
-    pub next: Next,
-}
-
-/// Next step after an attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Next {
-    /// The receiver accepted the event.
-    Done,
-    /// Makes another attempt after this pause, in milliseconds.
-    After(u64),
-    /// The delivery failed permanently, for this reason.
-    GiveUp(String),
-    /// The subscription no longer wants the event, for this reason.
-    Unwanted(String),
-    /// A new run repeats the attempt: this run started too long ago to sign with its start time.
-    Renew,
 }
 
 pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure> {

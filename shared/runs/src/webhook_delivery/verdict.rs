@@ -5,8 +5,7 @@ use std::time::Duration;
 use platform::UtcTime;
 use platform::outbound::{OutboundError, retry_after_ms};
 
-use super::Next;
-use super::attempt::Answer;
+use super::outcome::{Answer, Next};
 
 /// Pauses after the first attempt, the second, and so on, in milliseconds. One more attempt follows the last
 /// pause.

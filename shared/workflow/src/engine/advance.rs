@@ -13,7 +13,7 @@ use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
 use crate::payload::Payload;
-use crate::records::runs::CurrentWrite;
+use crate::records::CurrentWrite;
 use crate::registry::Registry;
 use crate::state::RunState;
 use crate::store::Commit;

@@ -5,11 +5,10 @@ use events::envelope::{Category, Envelope, RawObject, raw};
 use events::records::events::EventRecord;
 use platform::Result;
 
-use crate::draft::Draft;
+use crate::draft::{Draft, NewEvent};
 use crate::event::EventKind;
 use crate::payload::Payload;
 use crate::state::RunState;
-use crate::store::NewEvent;
 use crate::views::RunFailure;
 
 /// Upper limit of a failure's details in an event, in bytes: the bus accepts 256 KB. The run keeps the

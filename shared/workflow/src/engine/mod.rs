@@ -43,7 +43,7 @@ use crate::state::RunState;
 use crate::store::Store;
 use crate::turn_runner::TurnRunner;
 
-pub use crate::records::runs::DueRun;
+pub use crate::records::DueRun;
 pub use caller::Caller;
 pub use delivery::link_of;
 pub use describe::HistoryForm;

@@ -9,8 +9,8 @@ use super::Engine;
 use crate::draft::Draft;
 use crate::event::Event;
 use crate::limits;
+use crate::object_keys::payload_folder;
 use crate::payload::{CLAIM_CHECK_BYTES, Payload, StoredPayload};
-use crate::removal::payload_folder;
 
 /// Payloads that are stored or fetched concurrently.
 const AT_ONCE: usize = 8;

@@ -12,7 +12,7 @@ use super::write::WriteOutcome;
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{CLAIM_CHECK_BYTES, MAX_PAYLOAD_BYTES, Payload};
-use crate::records::runs::CurrentWrite;
+use crate::records::CurrentWrite;
 use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};

@@ -6,7 +6,7 @@ use platform::{Result, Tenant, UtcTime};
 
 use super::Engine;
 use crate::draft::Draft;
-use crate::records::runs::DueRun;
+use crate::records::DueRun;
 use crate::state::RunState;
 
 /// Minimum age of an ended run that is removed, in milliseconds: one day.

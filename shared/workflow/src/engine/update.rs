@@ -7,9 +7,8 @@ use platform::{Result, Tenant};
 
 use super::Engine;
 use crate::payload::Payload;
-use crate::records::runs::Committed;
 use crate::registry::Publish;
-use crate::store::Commit;
+use crate::store::{Commit, Committed};
 use crate::updates::UpdateMessage;
 
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use super::delivery::delivery_of;
 use super::{Engine, lifecycle};
 use crate::draft::Draft;
 use crate::limits;
-use crate::records::runs::{Committed, UpdatesWrite};
-use crate::removal::update_folder;
+use crate::object_keys::update_folder;
+use crate::records::UpdatesWrite;
 use crate::state::RunState;
-use crate::store::Commit;
+use crate::store::{Commit, Committed};
 use crate::turn::NewUpdate;
 use crate::updates::{MAX_UPDATES, UpdateMessage, numbered};
 

@@ -1,6 +1,6 @@
 //! Splits a filter into tokens.
 
-use super::FilterError;
+use super::error::FilterError;
 use super::expression::Comparison;
 
 #[derive(Debug)]

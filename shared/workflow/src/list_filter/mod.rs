@@ -33,6 +33,7 @@
 //!
 //! Callers write the text, so its length, its nesting and the number of its list values are limited.
 
+mod error;
 #[cfg(test)]
 mod error_tests;
 mod eval;
@@ -48,17 +49,13 @@ mod tests;
 
 use std::fmt;
 
+pub use error::FilterError;
+pub use eval::RunFields;
 pub use literal::STATUSES;
+pub use parser::{MAX_BYTES, MAX_DEPTH, MAX_VALUES};
 pub use plan::Narrowed;
 
 use expression::Expression;
-
-/// Maximum length of a filter, in bytes.
-pub const MAX_BYTES: usize = 4_096;
-/// Maximum nesting of parentheses and `NOT`.
-pub const MAX_DEPTH: usize = 100;
-/// Maximum number of values in all lists of a filter together.
-pub const MAX_VALUES: usize = 500;
 
 /// A parsed filter. The default matches every run.
 ///
@@ -67,39 +64,6 @@ pub const MAX_VALUES: usize = 500;
 pub struct Filter {
     /// None matches every run.
     root: Option<Expression>,
-}
-
-/// Fields of a run that a filter reads. Times are milliseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunFields<'r> {
-    /// `WorkflowId`.
-    pub workflow_id: &'r str,
-    /// `RunId`.
-    pub run_id: &'r str,
-    /// `WorkflowType`.
-    pub workflow_type: &'r str,
-    /// `ExecutionStatus`, one of [`STATUSES`].
-    pub status: &'r str,
-    /// `StartTime`.
-    pub start_time: i64,
-    /// `CloseTime`; None while the run is open. `ExecutionDuration` is its distance from the start.
-    pub close_time: Option<i64>,
-    /// `InitiatedBy`.
-    pub initiated_by: Option<&'r str>,
-    /// `DocumentId`.
-    pub document_id: Option<&'r str>,
-    /// `EventName`.
-    pub event_name: Option<&'r str>,
-    /// `RuleId`.
-    pub rule_id: Option<&'r str>,
-}
-
-/// Reason why a text is not a filter, and advice for the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterError {
-    /// Position of the error, in characters from 1.
-    pub column: usize,
-    pub message: String,
 }
 
 impl Filter {
@@ -133,28 +97,3 @@ impl fmt::Display for Filter {
         }
     }
 }
-
-impl FilterError {
-    fn new(column: usize, message: impl Into<String>) -> Self {
-        Self {
-            column,
-            message: message.into(),
-        }
-    }
-
-    /// Returns the place in `text`, the filter that does not parse.
-    pub fn place(&self, text: &str) -> platform::error::Place {
-        let mut place = platform::error::Place::START;
-        let before: String = text.chars().take(self.column.saturating_sub(1)).collect();
-        place.advance(&before);
-        place
-    }
-}
-
-impl fmt::Display for FilterError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "column {}: {}", self.column, self.message)
-    }
-}
-
-impl std::error::Error for FilterError {}

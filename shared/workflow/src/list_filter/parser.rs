@@ -1,9 +1,16 @@
 //! Parses the tokens of a filter into an expression.
 
+use super::error::FilterError;
 use super::expression::{Comparison, Expression, Field, Kind, Test};
 use super::lexer::{Lexer, Token, TokenKind};
 use super::literal::{self, STATUSES, Value};
-use super::{FilterError, MAX_BYTES, MAX_DEPTH, MAX_VALUES};
+
+/// Maximum length of a filter, in bytes.
+pub const MAX_BYTES: usize = 4_096;
+/// Maximum nesting of parentheses and `NOT`.
+pub const MAX_DEPTH: usize = 100;
+/// Maximum number of values in all lists of a filter together.
+pub const MAX_VALUES: usize = 500;
 
 const KEYWORDS: [&str; 8] = ["AND", "OR", "NOT", "IN", "BETWEEN", "STARTS_WITH", "IS", "NULL"];
 

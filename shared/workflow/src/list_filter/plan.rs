@@ -1,7 +1,7 @@
 //! Derives from a filter the conditions that every matching run meets.
 
 use super::expression::{Comparison, Expression, Field, Test};
-use super::literal::Value;
+use super::literal::{STATUSES, Value};
 
 /// Conditions that every matching run meets. None means no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Narrowed {
         let is_wanted = |status: &&'static str| values.contains(&Value::Status(status));
         match &mut self.status {
             Some(known) => known.retain(is_wanted),
-            None => self.status = Some(super::STATUSES.into_iter().filter(is_wanted).collect()),
+            None => self.status = Some(STATUSES.into_iter().filter(is_wanted).collect()),
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use futures::future::try_join_all;
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 
-use crate::records::runs::{RunIndex, RunPosition, Runs};
+use crate::records::{RunIndex, RunPosition, Runs};
 use crate::summary::RunSummary;
 
 /// Number of runs that the first read of an index takes, and the first after a skip.

@@ -6,7 +6,7 @@ use platform::records::{Changes, Condition, Transaction, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
-use crate::records::runs::Runs;
+use super::runs::Runs;
 
 /// Write of the current run of a workflow id.
 #[derive(Clone, Debug)]

@@ -8,11 +8,9 @@ use platform::records::{Query, keys};
 use platform::tenant::Tenant;
 use serde::Deserialize;
 
-use crate::records::run_removal::REMOVED;
-use crate::records::runs::Runs;
-
 #[cfg(doc)]
-use crate::records::runs::COMPLETED;
+use super::runs::COMPLETED;
+use super::runs::{REMOVED, Runs};
 
 /// Number of runs whose standing is read at a time.
 const STANDINGS_AT_ONCE: usize = 100;

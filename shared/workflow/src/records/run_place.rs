@@ -9,7 +9,7 @@ use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Key, keys};
 use platform::tenant::Tenant;
 
-use crate::records::runs::COMPLETED;
+use super::runs::COMPLETED;
 
 /// A run's places in the listings, and its due time for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,10 +10,9 @@ use platform::records::{Changes, Condition, Query, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
-use crate::records::runs::{DueRun, RunRecord, Runs};
+use super::run_listing::DueRun;
+use super::runs::{REMOVED, RunRecord, Runs};
 
-/// Status of the mark that replaces a run during its removal.
-pub const REMOVED: &str = "REMOVED";
 /// Number of history records read at a time; each has up to 250 KB.
 const RECORDS_AT_ONCE: usize = 4;
 

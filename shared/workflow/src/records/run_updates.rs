@@ -6,7 +6,7 @@ use platform::records::{Condition, Order, Query, Transaction, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
-use crate::records::runs::Runs;
+use super::runs::Runs;
 
 /// How long update messages are kept, in days; fixed by the contract.
 pub const UPDATE_RETENTION_DAYS: i64 = 90;

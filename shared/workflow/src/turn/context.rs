@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::calls::{ActivityCall, ChildCall, Pending};
 use super::core::{Core, OperationKind, ROOT, Scope};
+use super::replay::{DeliveryReport, NewUpdate};
 use super::signals::{Canceled, Signals};
-use super::{DeliveryReport, NewUpdate};
 use crate::event::EventKind;
 use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;

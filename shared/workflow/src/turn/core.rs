@@ -10,11 +10,15 @@ use std::task::Waker;
 
 use platform::UtcTime;
 
-use super::{DeliveryReport, MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
+use super::matching::{describe, is_ending, name_beginning};
+use super::replay::{DeliveryReport, NewUpdate, Replay, Returned, Turn};
 use crate::event::{Event, EventKind, Started};
 use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;
 use crate::turn_failure::TurnFailure;
+
+/// Limit of the commands of one turn; it stops an endless loop of commands.
+pub const MAX_COMMANDS: usize = 10_000;
 
 pub(super) type QueryHandler = Rc<dyn Fn() -> Result<Payload, Failure>>;
 pub(super) type Outcome = Result<Payload, Failure>;
@@ -391,7 +395,7 @@ impl Core {
             return Err(TurnFailure::not_deterministic(format!(
                 "After event {} the code asks for {}, of which the history has nothing.",
                 command.cause,
-                super::matching::describe(&command.kind)
+                describe(&command.kind)
             )));
         }
         let mut events = Vec::with_capacity(self.commands.len());
@@ -401,7 +405,7 @@ impl Core {
         {
             if let Some(operation) = operation.and_then(|index| self.operations.get_mut(index)) {
                 if is_ending(&kind) {
-                    super::matching::name_beginning(&mut kind, operation.event);
+                    name_beginning(&mut kind, operation.event);
                 } else {
                     operation.event = replay.history.len() as u64 + events.len() as u64 + 1;
                 }
@@ -427,16 +431,6 @@ impl Core {
             unread_signals: unread.into_iter().map(|(_, name, input)| (name, input)).collect(),
         })
     }
-}
-
-/// Whether a command ends an operation.
-pub(super) fn is_ending(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::ActivityTaskCanceled { .. }
-            | EventKind::TimerCanceled { .. }
-            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
-    )
 }
 
 /// Answers a query by the code's own handlers, and by those that every run has.

@@ -1,42 +1,15 @@
-//! Matches the commands of the code with the commands of its history.
+//! Compares and describes commands.
 
-use super::core::{Command, Core, is_ending};
-use crate::event::{Event, EventKind};
-use crate::turn_failure::TurnFailure;
+use crate::event::EventKind;
 
-impl Core {
-    /// Matches a command of the history with the first unmatched command of the code.
-    pub(super) fn matched(&mut self, event: &Event) -> Result<(), TurnFailure> {
-        let Some(Command {
-            kind: mut asked,
-            operation,
-            ..
-        }) = self.commands.pop_front()
-        else {
-            return Err(TurnFailure::not_deterministic(format!(
-                "The history has {} at event {}; the code asks for nothing there.",
-                describe(&event.kind),
-                event.id
-            )));
-        };
-        if is_ending(&asked)
-            && let Some(operation) = operation.and_then(|index| self.operations.get(index))
-        {
-            name_beginning(&mut asked, operation.event);
-        }
-        if !same(&asked, &event.kind) {
-            return Err(TurnFailure::not_deterministic(format!(
-                "The history has {} at event {}; the code asks for {} there.",
-                describe(&event.kind),
-                event.id,
-                describe(&asked)
-            )));
-        }
-        if let Some(operation) = operation.filter(|_| !is_ending(&asked)) {
-            self.begun(event.id, operation);
-        }
-        Ok(())
-    }
+/// Whether a command ends an operation.
+pub(super) fn is_ending(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityTaskCanceled { .. }
+            | EventKind::TimerCanceled { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+    )
 }
 
 /// Sets the id of the starting event in the command that ends the operation.
@@ -53,7 +26,7 @@ pub(super) fn name_beginning(kind: &mut EventKind, event: u64) {
 
 /// Whether two commands are the same. Inputs, results and limits may differ, so that code may correct them
 /// while its runs are open.
-fn same(asked: &EventKind, had: &EventKind) -> bool {
+pub(super) fn same(asked: &EventKind, had: &EventKind) -> bool {
     use EventKind as K;
     match (asked, had) {
         (

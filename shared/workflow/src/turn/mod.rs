@@ -15,13 +15,13 @@ mod core;
 mod matching;
 #[cfg(test)]
 mod property_tests;
+mod replay;
 mod resolution;
 mod signals;
 #[cfg(test)]
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -30,85 +30,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
-use events::records::deliveries::{DeliveryAttempt, SemanticEvaluation};
-use platform::UtcTime;
-use serde_json::Value;
-
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::turn_failure::TurnFailure;
 
 pub use calls::{ActivityCall, ChildCall, ChildRun, Pending};
 pub use context::{Context, Local};
+pub use core::MAX_COMMANDS;
+pub use replay::{DeliveryReport, NewUpdate, Replay, Returned, Turn};
 pub use signals::{Canceled, Receive, Signals};
 
 use self::core::Core;
 
-/// Limit of the commands of one turn; it stops an endless loop of commands.
-pub const MAX_COMMANDS: usize = 10_000;
 /// Limit of polls without an event; it stops a loop that wakes itself.
 const MAX_POLLS: u32 = 100_000;
 
-pub type Returned = Result<Payload, Failure>;
 /// Running workflow code. It lives for one turn and never leaves its thread.
 pub type Running = Pin<Box<dyn Future<Output = Returned>>>;
 pub type Code = Arc<dyn Fn(Context, Payload) -> Running + Send + Sync>;
-
-/// Update that the code publishes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewUpdate {
-    /// Such as `PROGRESS`.
-    pub kind: String,
-    /// Text for people.
-    pub message: String,
-    /// For programs.
-    pub details: Option<Value>,
-    /// Part of the run that the update is about.
-    pub workstream_id: Option<String>,
-}
-
-/// Report of the code about the delivery that it carries out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeliveryReport {
-    /// An ended attempt.
-    pub attempt: Option<DeliveryAttempt>,
-    /// None if no attempt follows, or one follows at once.
-    pub next_attempt_at: Option<UtcTime>,
-    /// Why the attempt failed, or why no attempt follows.
-    pub last_error: Option<String>,
-    /// Outcome of the semantic condition.
-    pub semantic_evaluation: Option<SemanticEvaluation>,
-}
-
-#[derive(Clone, Copy)]
-pub struct Replay<'a> {
-    /// From the first event, without a gap.
-    pub history: &'a [Event],
-    /// Id of the last event that an earlier turn applied; the commands of that turn are in the history.
-    pub processed: u64,
-    /// Query to answer at the end.
-    pub query: Option<&'a str>,
-    /// Set after the time limit; the next command of the code then ends the turn.
-    pub abort: Option<&'a Arc<AtomicBool>>,
-}
-
-#[derive(Debug, Default)]
-pub struct Turn {
-    /// New commands as events to append; the last one may end the run.
-    pub events: Vec<EventKind>,
-    pub updates: Vec<NewUpdate>,
-    /// New reports about the delivery.
-    pub reports: Vec<DeliveryReport>,
-    /// Answer to the query; None if the code has no such query.
-    pub answer: Option<Result<Payload, Failure>>,
-    /// What the code waits for, as text for people.
-    pub waiting: Vec<String>,
-    pub signals: BTreeSet<String>,
-    pub queries: BTreeSet<String>,
-    /// In the order of their arrival.
-    pub unread_signals: Vec<(String, Payload)>,
-}
 
 struct Flag(AtomicBool);
 

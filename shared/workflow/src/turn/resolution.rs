@@ -1,11 +1,47 @@
-//! Applies events from outside to the operations of the code.
+//! Applies the events of a history: matches its commands with those of the code, and ends operations of the
+//! code by the events from outside.
 
-use super::core::{Core, Outcome, ROOT, is_ending};
+use super::core::{Command, Core, Outcome, ROOT};
+use super::matching::{describe, is_ending, name_beginning, same};
 use crate::event::{ChildOutcome, Event, EventKind, TimeoutKind};
 use crate::failure::Failure;
 use crate::payload::Payload;
+use crate::turn_failure::TurnFailure;
 
 impl Core {
+    /// Matches a command of the history with the first unmatched command of the code.
+    pub(super) fn matched(&mut self, event: &Event) -> Result<(), TurnFailure> {
+        let Some(Command {
+            kind: mut asked,
+            operation,
+            ..
+        }) = self.commands.pop_front()
+        else {
+            return Err(TurnFailure::not_deterministic(format!(
+                "The history has {} at event {}; the code asks for nothing there.",
+                describe(&event.kind),
+                event.id
+            )));
+        };
+        if is_ending(&asked)
+            && let Some(operation) = operation.and_then(|index| self.operations.get(index))
+        {
+            name_beginning(&mut asked, operation.event);
+        }
+        if !same(&asked, &event.kind) {
+            return Err(TurnFailure::not_deterministic(format!(
+                "The history has {} at event {}; the code asks for {} there.",
+                describe(&event.kind),
+                event.id,
+                describe(&asked)
+            )));
+        }
+        if let Some(operation) = operation.filter(|_| !is_ending(&asked)) {
+            self.begun(event.id, operation);
+        }
+        Ok(())
+    }
+
     /// Applies an event from outside.
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.kind {

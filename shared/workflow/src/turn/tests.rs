@@ -4,9 +4,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use platform::UtcTime;
+use serde_json::Value;
 
 use super::*;
-use crate::event::Started;
+use crate::event::{Event, Started};
 use crate::future::{Either, join_all, select};
 use crate::registry::Registry;
 use crate::turn_failure::TurnFailureKind;

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{History, RunFailure, Shown, initiated_by};
+use super::shown::initiated_by;
+use super::{History, RunFailure, Shown};
 use crate::event::EventKind;
 use crate::payload::Payload;
 use crate::state::{RunState, Visibility};

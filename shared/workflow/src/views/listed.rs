@@ -4,7 +4,7 @@ use platform::UtcTime;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::initiated_by;
+use super::shown::initiated_by;
 use crate::state::Visibility;
 use crate::summary::RunSummary;
 

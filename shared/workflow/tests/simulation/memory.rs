@@ -7,10 +7,10 @@ use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use workflow::draft::Draft;
 use workflow::event::Event;
-use workflow::records::runs::{Committed, DueRun, UpdatesHead};
+use workflow::records::{DueRun, UpdatesHead};
 use workflow::state::RunState;
 use workflow::status::RunStatus;
-use workflow::store::{Commit, Store};
+use workflow::store::{Commit, Committed, Store};
 
 use crate::invariants;
 use crate::scenario::Mutant;

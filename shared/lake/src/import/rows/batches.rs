@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 
 use duckdb::arrow::array::{StringArray, StringBuilder};
 
-use super::{AnyError, Column};
+use super::reading::{AnyError, Column};
 use crate::import::fault_search::Flaw;
 
 /// Most rows that DuckDB takes at a time.

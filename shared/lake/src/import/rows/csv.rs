@@ -1,7 +1,7 @@
 //! Reads the records of a CSV file. Its compression and its header row were checked before.
 
 use super::batches::{Batches, Value};
-use super::{AnyError, Reading};
+use super::reading::{AnyError, Reading};
 use crate::import::compression::Compression;
 use crate::import::records::{Fault, Malformed, Records};
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::batches::{Batches, Value};
-use super::{AnyError, Column, Reading};
+use super::reading::{AnyError, Column, Reading};
 use crate::import::compression::Compression;
 use crate::import::conversion::MAX_JSON_DEPTH;
 use crate::import::fault_search::Flaw;

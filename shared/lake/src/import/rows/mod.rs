@@ -15,9 +15,9 @@
 mod batches;
 mod csv;
 pub(crate) mod json;
+mod reading;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
@@ -27,45 +27,17 @@ use duckdb::arrow::array::{Array, StringArray};
 use duckdb::core::{DataChunkHandle, Inserter as _, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use reading::AnyError;
 
 use crate::import::file_format::FileFormat;
 use crate::import::staging::Relation;
-use crate::schema::manifest::ManifestColumn;
-use crate::schema::types::ColumnType;
 use crate::tables::sql;
+
+pub(crate) use reading::{Column, Reading};
 
 const NAME: &str = "file_rows";
 /// Column with the flaw of a row.
 const FLAW: &str = "flaw";
-
-type AnyError = Box<dyn std::error::Error>;
-
-/// Arguments of the table function, as JSON.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Reading {
-    pub(crate) format: FileFormat,
-    pub(crate) path: PathBuf,
-    pub(crate) columns: Vec<Column>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) column_type: ColumnType,
-    /// Whether it is told which rows omit the column.
-    pub(crate) has_default: bool,
-}
-
-impl Column {
-    pub(crate) fn new(column: &ManifestColumn, has_default: bool) -> Self {
-        Self {
-            name: column.name.clone(),
-            column_type: column.column_type,
-            has_default,
-        }
-    }
-}
 
 impl Reading {
     /// Returns the rows of the file. A connection reads them once it knows the function.

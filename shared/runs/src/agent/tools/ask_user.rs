@@ -5,8 +5,9 @@ use models::Tool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::arguments::{Refusal, read};
-use super::described;
+use super::super::arguments::read;
+use super::super::fault::Refusal;
+use super::describe::described;
 
 pub const NAME: &str = "ask_user";
 /// Maximum length of a question.

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::super::arguments::{Refusal, read};
-use super::super::tool_call::Fault;
-use super::described;
+use super::super::arguments::read;
+use super::super::fault::{Fault, Refusal};
+use super::describe::described;
 use crate::hosts::has_host;
 
 pub const NAME: &str = "call_https";

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use workflow::Failure;
 
-use super::super::arguments::{Refusal, read};
+use super::super::arguments::read;
 use super::super::definition::Agent;
-use super::super::tool_call::Fault;
-use super::described;
+use super::super::fault::{Fault, Refusal};
+use super::describe::described;
 
 pub const NAME: &str = "finish";
 /// Maximum number of faults reported to the model.

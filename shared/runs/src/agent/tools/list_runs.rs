@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use workflow::ActivityContext;
 
-use super::super::arguments::{Refusal, read};
-use super::super::tool_call::Fault;
-use super::described;
+use super::super::arguments::read;
+use super::super::fault::{Fault, Refusal};
+use super::describe::described;
 
 pub const NAME: &str = "list_runs";
 /// Maximum number of runs in one result.

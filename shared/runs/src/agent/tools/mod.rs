@@ -2,6 +2,7 @@
 
 pub mod ask_user;
 pub mod call_https;
+mod describe;
 pub mod finish;
 pub mod list_runs;
 pub mod mcp;
@@ -12,10 +13,8 @@ pub mod read_run;
 
 use models::Tool;
 use prompts::records::interactions::McpServer;
-use serde_json::{Value, json};
 
-use self::mcp::RemoteTool;
-use super::definition::Agent;
+use super::definition::{Agent, RemoteTool};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
@@ -117,19 +116,10 @@ pub fn unknown(name: &str) -> String {
     format!("There is no tool '{name}'. Use the tools that you were given.")
 }
 
-/// Builds a tool whose arguments are an object with these properties.
-fn described(name: &str, description: &str, properties: &Value, required: &[&str]) -> Tool {
-    Tool {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        input_schema: json!({
-            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use workflow::ActivityContext;
 
 use super::super::arguments::read;
-use super::super::tool_call::Fault;
-use super::described;
+use super::super::fault::Fault;
+use super::describe::described;
 
 pub const NAME: &str = "read_prompt";
 

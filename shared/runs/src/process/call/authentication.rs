@@ -7,14 +7,15 @@ use process::Data;
 use process::definition::{self, Credential};
 use serde::{Deserialize, Serialize};
 
+use super::error::{CallError, Ended, ErrorKind};
+use super::keyring::Keyring;
 use super::part::Part;
-use super::{CallError, Ended, ErrorKind, Keyring};
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::process) struct Authentication {
+pub struct Authentication {
     scheme: Scheme,
     credential: Given,
 }

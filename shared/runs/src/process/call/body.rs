@@ -6,8 +6,8 @@ use process::Data;
 use url::form_urlencoded::Serializer;
 
 use super::content::ContentType;
-use super::request::{object, scalar};
-use super::{CallError, ErrorKind};
+use super::error::{CallError, ErrorKind};
+use super::fields::{object, scalar};
 
 fn wrong(detail: impl Into<String>) -> CallError {
     CallError::new(ErrorKind::Expression, detail)

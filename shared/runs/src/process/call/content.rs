@@ -1,17 +1,6 @@
-//! Reads bodies: content types, compression and character sets.
-
-use std::io::Read as _;
+//! Reads content types, and texts in their character sets.
 
 use encoding_rs::{Encoding, UTF_8};
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use platform::outbound::HeaderValue;
-use process::limits::MAX_OUTPUT_BYTES;
-
-use super::request::Response;
-use super::{CallError, ErrorKind};
-
-/// Encodings of answers that a call asks for.
-pub(super) const ENCODINGS: &str = "gzip, deflate";
 
 /// A content type in lower case, without its other parameters.
 pub(super) struct ContentType {
@@ -51,54 +40,6 @@ impl ContentType {
         KINDS.contains(&self.kind.as_str())
             || (families.iter().any(|family| self.kind.starts_with(family)) && !self.kind.ends_with("+xml"))
     }
-}
-
-/// Returns whether a header `accept-encoding` names only encodings that [`decompress`] reads.
-pub(super) fn can_read(encodings: &HeaderValue) -> bool {
-    let encodings = String::from_utf8_lossy(encodings.as_bytes()).to_ascii_lowercase();
-    encodings.split(',').all(|encoding| {
-        let name = encoding.split(';').next().unwrap_or_default().trim();
-        matches!(name, "" | "identity" | "gzip" | "x-gzip" | "deflate")
-    })
-}
-
-/// Undoes the compression of a body, within the limit of an answer.
-pub(super) fn decompress(answer: &mut Response) -> Result<(), CallError> {
-    let encoding = answer.headers.get("content-encoding");
-    let encoding = encoding.map(|value| {
-        String::from_utf8_lossy(value.as_bytes())
-            .trim()
-            .to_ascii_lowercase()
-    });
-    let refused = |detail: String| CallError::new(ErrorKind::Communication, detail);
-    let mut decoder: Box<dyn std::io::Read + '_> = match encoding.as_deref() {
-        _ if answer.body.is_empty() => return Ok(()),
-        None | Some("" | "identity") => return Ok(()),
-        Some("gzip" | "x-gzip") => Box::new(MultiGzDecoder::new(answer.body.as_slice())),
-        Some("deflate") => Box::new(ZlibDecoder::new(answer.body.as_slice())),
-        Some(other) => {
-            return Err(refused(format!(
-                "The answer is compressed with '{other}', which the call did not ask for."
-            )));
-        }
-    };
-    let (mut body, limit) = (Vec::new(), MAX_OUTPUT_BYTES as u64 + 1);
-    let read = decoder.by_ref().take(limit).read_to_end(&mut body);
-    drop(decoder);
-    if read.is_err() {
-        return Err(refused(
-            "The answer is not compressed as its header 'content-encoding' says.".to_owned(),
-        ));
-    }
-    if body.len() > MAX_OUTPUT_BYTES {
-        return Err(refused(format!(
-            "The answer has more than the {MAX_OUTPUT_BYTES} bytes that a call takes."
-        )));
-    }
-    answer.body = body;
-    answer.headers.remove("content-encoding");
-    answer.headers.remove("content-length");
-    Ok(())
 }
 
 /// Returns the text of a body: by its byte order mark, else in the character set of its content type, else

@@ -1,22 +1,28 @@
 //! Implements `call: http`: the input that the turn builds, and the activity that makes the call.
 
 use process::Data;
-use process::definition::{Expression, HttpCall, HttpOutput, Template, Uri};
+use process::definition::{Expression, HttpCall, Template, Uri};
 use process::flow;
 use serde::{Deserialize, Serialize};
-use workflow::{ActivityContext, Failure};
+use workflow::{ActivityContext, ActivityType, Failure};
 
-use super::answer::{self, Output};
+use super::authentication::Authentication;
+use super::error::Ended;
+use super::keyring::Keyring;
+use super::output::{Output, output};
+use super::part::{Part, wrong};
 use super::request::{self, Request};
-use super::{Authentication, Called, Ended, Keyring, Part, called};
+use super::result::{Called, called};
 use crate::process::definitions::Origin;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
 use crate::process::services::ProcessServices;
 
+pub const HTTP_CALL: ActivityType<HttpInput, Called> = ActivityType::new("process_http_call");
+
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::process) struct HttpInput {
+pub struct HttpInput {
     pub method: String,
     pub uri: Part,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +50,7 @@ impl HttpInput {
         let method = process.fill(view, dot, &call.method).await?;
         let method = method
             .as_text()
-            .ok_or_else(|| super::part::wrong("The method of the call is not a text.", view))?;
+            .ok_or_else(|| wrong("The method of the call is not a text.", view))?;
         Ok(Self {
             method,
             uri: uri(process, view, &call.endpoint.uri, dot).await?,
@@ -70,7 +76,7 @@ pub(super) async fn uri(process: &Process, view: &View<'_>, uri: &Uri, dot: &Dat
     match uri {
         Uri::Template(template) => {
             let address = flow::expand(template, dot);
-            let address = address.map_err(|message| super::part::wrong(message, view))?;
+            let address = address.map_err(|message| wrong(message, view))?;
             Ok(Part::text(&address))
         }
         Uri::Computed(expression) => {
@@ -80,17 +86,7 @@ pub(super) async fn uri(process: &Process, view: &View<'_>, uri: &Uri, dot: &Dat
     }
 }
 
-impl From<HttpOutput> for Output {
-    fn from(output: HttpOutput) -> Self {
-        match output {
-            HttpOutput::Raw => Self::Raw,
-            HttpOutput::Content => Self::Content,
-            HttpOutput::Response => Self::Response,
-        }
-    }
-}
-
-pub(in crate::process) async fn activity(
+pub async fn activity(
     services: ProcessServices,
     context: ActivityContext,
     input: HttpInput,
@@ -118,5 +114,5 @@ async fn call(keyring: &mut Keyring<'_>, input: &HttpInput) -> Result<Data, Ende
         request.authorize(authentication.header(keyring).await?);
     }
     let response = request.send(keyring, input.redirect).await?;
-    Ok(answer::output(input.output, &request, &response))
+    Ok(output(input.output, &request, &response))
 }

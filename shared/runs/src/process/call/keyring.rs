@@ -7,8 +7,8 @@ use platform::outbound::HeaderValue;
 use process::Data;
 use url::Url;
 
-use super::request::Response;
-use super::{CallError, Ended, ErrorKind};
+use super::answer::Response;
+use super::error::{CallError, Ended, ErrorKind};
 use crate::hosts::has_host;
 use crate::process::definitions::Origin;
 use crate::process::services::ProcessServices;

@@ -6,16 +6,23 @@ use process::flow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
-use workflow::{ActivityContext, Failure};
+use workflow::{ActivityContext, ActivityType, Failure};
 
-use super::answer::{self, Output};
+use super::authentication::Authentication;
+use super::error::{CallError, Ended, ErrorKind};
+use super::http::uri;
+use super::keyring::Keyring;
+use super::output::{Output, output};
+use super::part::Part;
 use super::request::{self, Request};
-use super::{Authentication, CallError, Called, Ended, ErrorKind, Keyring, Part, called};
+use super::result::{Called, called};
 use crate::process::definitions::Origin;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
 use crate::process::services::ProcessServices;
+
+pub const OPENAPI_CALL: ActivityType<OpenApiInput, Called> = ActivityType::new("process_openapi_call");
 
 /// Methods that an item of `paths` may have.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
@@ -25,7 +32,7 @@ const BODY: &str = "body";
 const MAX_REFERENCES: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::process) struct OpenApiInput {
+pub struct OpenApiInput {
     pub document: Part,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_authentication: Option<Authentication>,
@@ -50,7 +57,7 @@ impl OpenApiInput {
     ) -> Result<Self, Fault> {
         let document = &call.document;
         Ok(Self {
-            document: super::http::uri(process, view, &document.uri, dot).await?,
+            document: uri(process, view, &document.uri, dot).await?,
             document_authentication: Authentication::evaluate(
                 process,
                 view,
@@ -69,7 +76,7 @@ impl OpenApiInput {
     }
 }
 
-pub(in crate::process) async fn activity(
+pub async fn activity(
     services: ProcessServices,
     context: ActivityContext,
     input: OpenApiInput,
@@ -101,7 +108,7 @@ async fn call(keyring: &mut Keyring<'_>, input: &OpenApiInput) -> Result<Data, E
         request.authorize(authentication.header(keyring).await?);
     }
     let response = request.send(keyring, input.redirect).await?;
-    Ok(answer::output(input.output, &request, &response))
+    Ok(output(input.output, &request, &response))
 }
 
 fn configuration(detail: impl Into<String>) -> CallError {

@@ -9,14 +9,15 @@ use process::flow::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{CallError, Ended, ErrorKind, Keyring};
+use super::error::{CallError, Ended, ErrorKind};
+use super::keyring::Keyring;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::process) enum Part {
+pub enum Part {
     Value(Box<RawValue>),
     /// An expression that reads secrets.
     Secret(Box<SecretExpression>),
@@ -28,7 +29,7 @@ pub(in crate::process) enum Part {
 
 /// Expression that the activity evaluates, with the data that it reads.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::process) struct SecretExpression {
+pub struct SecretExpression {
     source: String,
     secrets: Vec<String>,
     input: Box<RawValue>,
@@ -136,7 +137,7 @@ impl Part {
 
 impl SecretExpression {
     fn new(process: &Process, view: &View<'_>, dot: &Data, expression: &Expression) -> Self {
-        let scope = view.scope(process, dot, &[expression]);
+        let scope = process.scope(view, dot, &[expression]);
         let variables = scope.variables.iter();
         Self {
             source: expression.source().to_owned(),

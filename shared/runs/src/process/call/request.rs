@@ -11,7 +11,12 @@ use process::limits::MAX_OUTPUT_BYTES;
 use serde_json::Value;
 use url::Url;
 
-use super::{CallError, Ended, ErrorKind, Keyring, Part, answer, body, content};
+use super::answer::{self, Response, described};
+use super::body;
+use super::error::{CallError, Ended, ErrorKind};
+use super::fields::{object, scalar};
+use super::keyring::Keyring;
+use super::part::Part;
 
 /// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
@@ -29,13 +34,6 @@ pub(super) struct Request {
     /// Whether a header contains a secret.
     hides_headers: bool,
     hides_query: bool,
-}
-
-/// A response of a service, read to its end.
-pub(super) struct Response {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub body: Vec<u8>,
 }
 
 /// Resolves an address. Fails where it is no text.
@@ -117,7 +115,7 @@ impl Request {
                 "The header '{name}' holds a character that no header takes."
             ))
         })?;
-        if header == ACCEPT_ENCODING && !content::can_read(&value) {
+        if header == ACCEPT_ENCODING && !answer::can_read(&value) {
             return Err(configuration(
                 "A call reads answers of the encodings gzip and deflate, and others are not to be asked for: remove the \
                  header 'accept-encoding', which is sent anyway.",
@@ -168,7 +166,7 @@ impl Request {
             )
         })?;
         // A secret in a compressed body could not be struck out.
-        content::decompress(&mut response)?;
+        response.decompress()?;
         let response = keyring.struck_answer(response).await?;
         let last = if takes_redirects { 399 } else { 299 };
         if (200..=last).contains(&response.status) {
@@ -180,7 +178,7 @@ impl Request {
         );
         Err(CallError {
             status: Some(response.status),
-            response: Some(answer::refusal(&response).as_raw().to_owned()),
+            response: Some(response.refusal().as_raw().to_owned()),
             ..CallError::new(ErrorKind::Communication, detail)
         }
         .into())
@@ -189,7 +187,7 @@ impl Request {
     async fn exchange(&self, outbound: &Outbound) -> Result<Response, OutboundError> {
         let mut headers = self.headers.clone();
         // Without it, a service may compress its answer in any way.
-        let encodings = HeaderValue::from_static(content::ENCODINGS);
+        let encodings = HeaderValue::from_static(answer::ENCODINGS);
         headers.entry(ACCEPT_ENCODING).or_insert(encodings);
         let request = outbound::Request {
             method: self.method.clone(),
@@ -225,46 +223,5 @@ impl Request {
             false => described(&headers),
         };
         serde_json::json!({ "method": self.method.as_str(), "uri": uri, "headers": headers })
-    }
-}
-
-/// Returns the headers as an object; joins several values of a name as HTTP allows.
-pub(super) fn described(headers: &HeaderMap) -> Value {
-    let mut fields = serde_json::Map::new();
-    for name in headers.keys() {
-        let values = headers.get_all(name).iter();
-        let values: Vec<_> = values
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-            .collect();
-        fields.insert(name.as_str().to_owned(), values.join(", ").into());
-    }
-    Value::Object(fields)
-}
-
-pub(super) fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
-    match data.fields() {
-        Some(fields) => Ok(fields),
-        None if *data == Data::null() => Ok(Vec::new()),
-        None => Err(CallError::new(
-            ErrorKind::Expression,
-            format!("The '{part}' of the call is not an object."),
-        )),
-    }
-}
-
-/// Returns the text of a value for an address or a header. Fails for values without such a text.
-pub(super) fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
-    if let Some(text) = value.as_text() {
-        return Ok(text);
-    }
-    // A number keeps all its digits in its JSON.
-    match value.get().starts_with(['[', '{', 'n']) {
-        false => Ok(value.get().to_owned()),
-        true => Err(CallError::new(
-            ErrorKind::Expression,
-            format!(
-                "The field '{name}' of the call is a list, an object or null; it takes texts, numbers and booleans."
-            ),
-        )),
     }
 }

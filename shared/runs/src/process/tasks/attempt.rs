@@ -7,10 +7,10 @@ use process::definition::{Catch, Retry, Template, Try};
 use process::flow::{self, Kind, ProcessError, catches};
 use serde_json::json;
 
-use super::Worked;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Done, Process, list, variables, within};
+use crate::process::outcome::{Done, Worked};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input: Data) -> Worked {
     let catch = &attempt.catch;
@@ -21,12 +21,17 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
     let mut retries = 0;
     loop {
         let tried = match limits.of_attempt(elapsed()) {
-            None => list(process, view.frame.clone(), &attempt.tasks, input.clone()).await,
+            None => {
+                process
+                    .run_list(view.frame.clone(), &attempt.tasks, input.clone())
+                    .await
+            }
             Some(limit) => {
-                within(process, view.frame, limit, view.pointer, |frame| {
-                    list(process, frame, &attempt.tasks, input.clone())
-                })
-                .await
+                process
+                    .within(view.frame, limit, view.pointer, |frame| {
+                        process.run_list(frame, &attempt.tasks, input.clone())
+                    })
+                    .await
             }
         };
         let error = match tried {
@@ -34,9 +39,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
             Err(Fault::Canceled) => return Err(canceled(process, view, catch, &input).await),
             other => return Ok(other?.into()),
         };
-        let frame = view
-            .frame
-            .with(variables([(catch.variable.as_str(), error.to_data())]));
+        let frame = view.frame.with([(catch.variable.as_str(), error.to_data())]);
         let caught = view.in_frame(&frame);
         if !is_caught(process, &caught, catch, &error, &input).await? {
             return Err(Fault::Error(error));
@@ -57,7 +60,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
             }
         }
         return match &catch.tasks {
-            Some(tasks) => Ok(list(process, frame, tasks, input).await?.into()),
+            Some(tasks) => Ok(process.run_list(frame, tasks, input).await?.into()),
             None if catch.retry.is_some() => Err(Fault::Error(error)),
             None => Ok(Done::Output(input).into()),
         };
@@ -75,11 +78,11 @@ async fn canceled(process: &Process, view: &View<'_>, catch: &Catch, input: &Dat
     };
     let error = ProcessError::new(Kind::Canceled, "The run is cancelled.", view.pointer);
     let shielded = view.frame.within(process.context.shielded());
-    let frame = shielded.with(variables([(catch.variable.as_str(), error.to_data())]));
-    let compensated = within(process, &frame, left, view.pointer, |frame| async move {
+    let frame = shielded.with([(catch.variable.as_str(), error.to_data())]);
+    let compensated = process.within(&frame, left, view.pointer, |frame| async move {
         let caught = view.in_frame(&frame);
         if is_caught(process, &caught, catch, &error, input).await? {
-            list(process, frame.clone(), tasks, input.clone()).await?;
+            process.run_list(frame.clone(), tasks, input.clone()).await?;
         }
         Ok(())
     });

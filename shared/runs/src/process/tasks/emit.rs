@@ -6,11 +6,11 @@ use process::definition::Template;
 use process::flow::Kind;
 use workflow::RetryPolicy;
 
-use super::Worked;
 use crate::process::event::{EMIT, Emitted};
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
+use crate::process::outcome::Worked;
 use crate::process::outside;
 
 /// Attempts to publish an event.

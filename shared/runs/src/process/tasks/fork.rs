@@ -7,17 +7,17 @@ use process::Data;
 use process::definition::Fork;
 use workflow::future::select_all;
 
-use super::Worked;
+use crate::process::execution::{Process, bounded};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Outcome, Process, Running, bounded, task};
+use crate::process::outcome::{Outcome, Running, Worked};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, fork: &Fork, input: Data) -> Worked {
     let group = view.frame.context.scope();
     let frame = view.frame.within(group.clone());
     let mut running: Vec<Running<'_, (usize, Outcome)>> = Vec::new();
     for (index, branch) in fork.branches.iter().enumerate() {
-        let branch = task(process, &frame, branch, input.clone());
+        let branch = process.run_task(&frame, branch, input.clone());
         running.push(Box::pin(async move { Ok((index, branch.await?)) }));
     }
     let mut outputs = vec![Data::null(); fork.branches.len()];

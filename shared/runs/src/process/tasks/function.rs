@@ -4,10 +4,10 @@ use process::Data;
 use process::definition::FunctionCall;
 use process::flow::Kind;
 
-use super::Worked;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Outcome, Process, task};
+use crate::process::outcome::{Outcome, Worked};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &FunctionCall, input: Data) -> Worked {
     let Some(function) = process.definition.functions.get(&call.name) else {
@@ -18,7 +18,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, call: &FunctionCall,
         Some(template) => process.fill(view, &input, template).await?,
         None => input,
     };
-    let outcome = task(process, &view.frame.bare(), function, input).await?;
+    let outcome = process.run_task(&view.frame.bare(), function, input).await?;
     Ok(Outcome {
         then: None,
         ..outcome

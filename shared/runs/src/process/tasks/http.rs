@@ -7,13 +7,13 @@ use process::definition::HttpCall;
 use serde::Serialize;
 use workflow::{ActivityType, RetryPolicy};
 
-use super::Worked;
 use crate::process::call::Called;
-use crate::process::call::http::HttpInput;
+use crate::process::call::http::{HTTP_CALL, HttpInput};
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
-use crate::process::{HTTP_CALL, outside};
+use crate::process::outcome::Worked;
+use crate::process::outside;
 
 /// Time limit of an attempt: two requests of a call, and the work between them.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(75);

@@ -8,13 +8,13 @@ use process::flow::event::Attributes;
 use serde_json::json;
 
 use self::filter::{Correlations, matches};
-use super::Worked;
-use crate::process::EVENT;
+use crate::process::execution::{Process, bounded};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::inbox::Reader;
-use crate::process::interpreter::{Done, Process, bounded, list, variables};
 use crate::process::listening::Hearing;
+use crate::process::outcome::{Done, Worked};
+use crate::process::workflow_type::EVENT;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, listen: &Listen, input: Data) -> Worked {
     let mut wanted = Wanted::from_strategy(&listen.strategy);
@@ -94,8 +94,8 @@ async fn each(
         (foreach.item.as_str(), event.clone()),
         (&foreach.at, Data::from(json!(index))),
     ];
-    let frame = view.frame.with(variables(round));
-    let mut value = match list(process, frame.clone(), &foreach.tasks, event).await? {
+    let frame = view.frame.with(round);
+    let mut value = match process.run_list(frame.clone(), &foreach.tasks, event).await? {
         Done::Output(output) => output,
         end @ Done::End(_) => return Ok(end),
     };

@@ -17,9 +17,9 @@ mod wait;
 use process::Data;
 use process::definition::Work;
 
-use super::fault::Fault;
+use super::execution::Process;
 use super::frame::View;
-use super::interpreter::{Outcome, Process, Running, list};
+use super::outcome::{Outcome, Running};
 
 pub(super) fn work<'a>(
     process: &'a Process,
@@ -30,7 +30,7 @@ pub(super) fn work<'a>(
     match work {
         Work::Set(template) => Box::pin(set::run(process, view, template, input)),
         Work::Do(tasks) => {
-            let list = list(process, view.frame.clone(), tasks, input);
+            let list = process.run_list(view.frame.clone(), tasks, input);
             Box::pin(async move { Ok(list.await?.into()) })
         }
         Work::For(each) => Box::pin(repeat::run(process, view, each, input)),
@@ -47,5 +47,3 @@ pub(super) fn work<'a>(
         Work::Run(run) => Box::pin(run::run(process, view, run, input)),
     }
 }
-
-type Worked = Result<Outcome, Fault>;

@@ -3,11 +3,12 @@
 use process::Data;
 use process::definition::OpenApiCall;
 
-use super::{Worked, http};
-use crate::process::call::openapi::OpenApiInput;
+use super::http;
+use crate::process::call::openapi::{OPENAPI_CALL, OpenApiInput};
+use crate::process::execution::Process;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
-use crate::process::{OPENAPI_CALL, outside};
+use crate::process::outcome::Worked;
+use crate::process::outside;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &OpenApiCall, input: Data) -> Worked {
     let request = OpenApiInput::evaluate(process, view, call, &input).await?;

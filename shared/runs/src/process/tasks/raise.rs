@@ -4,10 +4,10 @@ use process::Data;
 use process::definition::{ErrorTemplate, Template};
 use process::flow::{Kind, ProcessError};
 
-use super::Worked;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
+use crate::process::outcome::Worked;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, error: &ErrorTemplate, input: Data) -> Worked {
     let mut fields = vec![

@@ -4,10 +4,10 @@ use process::Data;
 use process::definition::Loop;
 use process::flow::Kind;
 
-use super::Worked;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Done, Process, list, variables};
+use crate::process::outcome::{Done, Worked};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, each: &Loop, input: Data) -> Worked {
     let found = process.evaluate(view, &input, &[&each.items]).await?;
@@ -25,13 +25,13 @@ pub(super) async fn run(process: &Process, view: &View<'_>, each: &Loop, input: 
             (each.each.as_str(), item),
             (&each.at, Data::from(serde_json::json!(index))),
         ];
-        let frame = view.frame.with(variables(round));
+        let frame = view.frame.with(round);
         if let Some(condition) = &each.condition
             && !process.holds(&view.in_frame(&frame), &value, condition).await?
         {
             break;
         }
-        match list(process, frame, &each.tasks, value).await? {
+        match process.run_list(frame, &each.tasks, value).await? {
             Done::Output(output) => value = output,
             end @ Done::End(_) => return Ok(end.into()),
         }

@@ -6,13 +6,14 @@ use process::flow::Kind;
 use serde_json::value::RawValue;
 use workflow::{ParentClosePolicy, RetryPolicy};
 
-use super::Worked;
 use crate::process::definitions::{FIND, Named};
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
+use crate::process::outcome::Worked;
+use crate::process::outside;
 use crate::process::program::Program;
-use crate::process::{WORKFLOW_TYPE, outside};
+use crate::process::workflow_type::WORKFLOW_TYPE;
 
 /// Attempts to find a definition.
 const ATTEMPTS: u32 = 10;

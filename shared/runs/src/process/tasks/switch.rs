@@ -3,10 +3,10 @@
 use process::Data;
 use process::definition::{Case, Expression, Then};
 
-use super::Worked;
+use crate::process::execution::{Process, is_true};
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Outcome, Process, is_true};
+use crate::process::outcome::{Outcome, Worked};
 
 pub(super) async fn run(process: &Process, view: &View<'_>, cases: &[Case], input: Data) -> Worked {
     let then = chosen(process, view, cases, &input).await?;

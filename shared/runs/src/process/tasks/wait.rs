@@ -3,10 +3,10 @@
 use process::Data;
 use process::definition::Span;
 
-use super::Worked;
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::Process;
+use crate::process::outcome::Worked;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, span: &Span, input: Data) -> Worked {
     let duration = process.span(view, &input, span).await?;

@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
 use workflow::event::Event;
-use workflow::records::runs::Runs;
+use workflow::records::Runs;
 use workflow::state::RunState;
 use workflow::store::Store as _;
 use workflow::table::TableStore;

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use super::Credentials;
+use super::credentials::Credentials;
 use crate::redaction::Redaction;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");

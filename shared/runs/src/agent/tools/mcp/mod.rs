@@ -3,35 +3,29 @@
 //! A server is not trusted: its addresses are checked, its responses are limited, and its errors become
 //! errors of the tool.
 
+mod credentials;
 mod http;
 mod naming;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use models::Tool;
 use platform::Tenant;
-use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use prompts::records::interactions::McpServer;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams};
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::timeout;
-use url::Url;
 use workflow::Failure;
 
+use self::credentials::Credentials;
 use self::http::Http;
-use super::super::Services;
-use super::super::arguments::Refusal;
-use super::super::tool_call::Fault;
-use crate::hosts::has_host;
-use crate::records::process_secrets::Holder;
-use crate::redaction::Redaction;
-use crate::secrets::Withheld;
+use super::super::definition::RemoteTool;
+use super::super::fault::{Fault, Refusal};
+use super::super::services::Services;
 
 /// Time limit of a listing and of a call, including the connection.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -44,30 +38,6 @@ const MAX_PAGES: usize = 8;
 const MAX_DESCRIPTION: usize = 2_000;
 /// Maximum size of the schema of a tool's arguments; the model does not get a larger one.
 const MAX_SCHEMA_BYTES: usize = 16_000;
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RemoteTool {
-    /// Name for the model: `<server>__<tool>`, or one with a hash.
-    pub name: String,
-    pub server: String,
-    /// Name at the server.
-    pub remote_name: String,
-    /// Description from the server.
-    pub description: String,
-    /// JSON Schema of the arguments.
-    pub input_schema: Value,
-}
-
-impl RemoteTool {
-    /// Returns the tool as the model sees it.
-    pub fn tool(&self) -> Tool {
-        Tool {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            input_schema: self.input_schema.clone(),
-        }
-    }
-}
 
 /// Lists the tools of a server. Of two tools with one name, the second is left out.
 pub async fn list(
@@ -188,65 +158,5 @@ fn told(result: CallToolResult) -> Result<String, Refusal> {
     match result.is_error {
         Some(true) => Err(Refusal(text)),
         _ => Ok(text),
-    }
-}
-
-/// Headers of the requests to a server, and what must not come back from it.
-#[derive(Default)]
-struct Credentials {
-    headers: HeaderMap,
-    redaction: Redaction,
-}
-
-impl Credentials {
-    /// Reads the headers from the server's secret, a JSON object of strings.
-    async fn read(services: &Services, tenant: &Tenant, server: &McpServer) -> Result<Self, Refusal> {
-        let Some(name) = &server.headers_secret else {
-            return Ok(Self::default());
-        };
-        let refused = |what: &str| Refusal(format!("The secret '{name}' of the MCP server {what}."));
-        let secret = services
-            .secrets
-            .open(tenant, name, Holder::McpServer(&server.name))
-            .await
-            .map_err(|_| refused("cannot be read for now"))?
-            .map_err(|Withheld(why)| Refusal(why))?;
-        if !Url::parse(&server.url).is_ok_and(|url| has_host(&secret.hosts, &url)) {
-            return Err(refused(
-                "is not for the host of its URL; the operator binds it with 'ops secret bind'",
-            ));
-        }
-        let fields: Map<String, Value> = serde_json::from_str(secret.json.expose())
-            .map_err(|_| refused("is not a JSON object of header names and values"))?;
-        let mut credentials = Self::default();
-        for (name, value) in fields {
-            credentials.redaction.add_secret(&value);
-            let value = value.as_str().and_then(|value| HeaderValue::from_str(value).ok());
-            match (HeaderName::from_bytes(name.as_bytes()), value) {
-                (Ok(name), Some(mut value)) => {
-                    value.set_sensitive(true);
-                    credentials.headers.insert(name, value);
-                }
-                _ => return Err(refused("has an entry that is no header")),
-            }
-        }
-        Ok(credentials)
-    }
-
-    fn struck(&self, text: String) -> String {
-        self.redaction.text(text)
-    }
-
-    fn broken(&self, error: &dyn std::error::Error) -> Refusal {
-        let causes = std::iter::successors(Some(error), |error| error.source());
-        let mut told: Vec<String> = causes.map(ToString::to_string).collect();
-        told.dedup();
-        // Struck before it is cut, because a part of a secret is not recognized.
-        let told: String = self.struck(told.join(": ")).chars().take(500).collect();
-        Refusal(format!("The MCP server failed: {told}"))
-    }
-
-    fn struck_refusal(&self, refusal: Refusal) -> Refusal {
-        Refusal(self.struck(refusal.0))
     }
 }

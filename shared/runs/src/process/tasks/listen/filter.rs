@@ -8,9 +8,9 @@ use process::flow::event::{Attributes, evaluated};
 use process::flow::{self, Kind, ProcessError};
 use serde_json::json;
 
+use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
-use crate::process::interpreter::{Process, no_result};
 
 /// Mark of runs in which an event that an expression fails on does not match.
 const UNMATCHED: &str = "failing-event-does-not-match";
@@ -53,7 +53,7 @@ async fn about_event(
     let context = &view.frame.context;
     // Runs of an earlier version ended here.
     if !context.patched(UNMATCHED) {
-        return Err(no_result(&failure, view.pointer));
+        return Err(Fault::no_result(&failure, view.pointer));
     }
     let unmatched = process.unmatched.get() + 1;
     process.unmatched.set(unmatched);
