@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use platform::api::Api;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Retention, variables};
 use platform::deployment::Deployment;
@@ -10,6 +9,7 @@ use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::{Clock, ids};
 
+use crate::api::Api;
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
 use crate::records::runs::Runs;
 use crate::registry::Registry;

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use platform::objects::artifact_key;
-use platform::sources::Sources;
 use platform::{Error, Result, Tenant};
 
 use super::DataStores;
 use super::import::{Import, ImportSource, ImportTable};
 use crate::import::file_format::FileFormat;
+use crate::sources::Sources;
 
 /// A source's local file.
 pub(super) struct ImportFile {
