@@ -4,7 +4,7 @@
 //! of its own, a child run, and a run that continued as another are removed in steps: after its retention,
 //! such a run stays as long as another kept run names it.
 
-use platform::config::Retention;
+use events::retention::Retention;
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime};
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use events::retention::Retention;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Retention, variables};
+use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
