@@ -19,7 +19,7 @@ use platform::archive_hints::ArchiveHints;
 use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::fair::FairPermits;
-use platform::http::service::API_ROOT;
+use platform::http::API_ROOT;
 use platform::records::audit::AuditTrail;
 use platform::{Error, Platform};
 use runs::process::{Evaluator, Expressions};

@@ -12,7 +12,7 @@ use platform::bus::Bus;
 use platform::config::variables::{self, Variable};
 use platform::config::{ConfigError, Environment, Secret};
 use platform::deployment::{Backend, Deployment};
-use platform::http::service::API_ROOT;
+use platform::http::API_ROOT;
 use platform::objects::remote::RemoteObjects;
 use platform::objects::{ObjectStore, Objects};
 use platform::outbound::OwnServers;

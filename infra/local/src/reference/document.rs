@@ -7,8 +7,8 @@ use aide::openapi::{
 };
 use aide::transform::TransformOpenApi;
 use platform::auth::permission::Role;
+use platform::http::API_ROOT;
 use platform::http::call::TOKEN_SCHEME;
-use platform::http::service::API_ROOT;
 use serde_json::{Map, Value, json};
 
 use super::{shared_problems, tidy};

@@ -6,8 +6,9 @@ use platform::records::logs::LogKind;
 use platform::{Result, UtcTime, ids};
 
 use super::chain::Chain;
-use super::copy::{LogCopy, Place as ObjectPlace};
+use super::copy::LogCopy;
 use super::folders::{DataPath, Owner};
+use super::listed::Place as ObjectPlace;
 use super::report::{Fault, Finding, LastDigest, LogReport};
 use crate::digest::{DigestFile, UNCOVERED_MS, UNLISTED_MARGIN_MS};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::UtcTime;
 use platform::records::logs::LogKind;
 
-use super::copy::{Listed, Place};
+use super::listed::{Listed, Place};
 use super::report::Finding;
 use crate::digest::{DigestName, LogDigest};
 

@@ -12,6 +12,7 @@ mod chain;
 mod copy;
 mod files;
 mod folders;
+mod listed;
 mod report;
 #[cfg(test)]
 mod tests;
