@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use event_log::logs::{LogFile, Logs};
 use event_log::{LogStore, LogStoreConfig, columns, merge};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
-use platform::records::logs::{KnownLogs, LogFile, LogHead, LogId, LogKind, Logs};
+use platform::records::logs::{KnownLogs, LogHead, LogId, LogKind};
 use platform::{Clock, UtcTime, ids};
 use serde_json::json;
 

@@ -2,8 +2,9 @@
 
 use events::records::deliveries::Deliveries;
 use events::records::events::{DueEvent, Events};
+use events::retention::Retention;
 use futures::stream::{self, StreamExt as _};
-use platform::config::{ConfigError, Retention, variables};
+use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::records::Table;

@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use platform::archive_hints::ArchiveHints;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::Table;
+use platform::records::logs::{self, LogId, LogKind};
 use platform::{Clock, Result, UtcTime, metrics};
 
 /// Time that a hint has to take effect before the sweeper sends another, in milliseconds. It is long, so that
@@ -17,7 +18,8 @@ const MOST_AT_ONCE: usize = 500;
 
 /// Finds due logs in repeated sweeps.
 pub struct LogSweeper {
-    logs: Logs,
+    events: Table,
+    audit: Table,
     hints: ArchiveHints,
     clock: Clock,
     sent: Mutex<HashMap<LogId, UtcTime>>,
@@ -25,9 +27,9 @@ pub struct LogSweeper {
 
 impl LogSweeper {
     pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
-        let events = deployment.table(variables::EVENTS_TABLE)?;
         Ok(Self {
-            logs: Logs::new(events, deployment.table(variables::AUDIT_TABLE)?),
+            events: deployment.table(variables::EVENTS_TABLE)?,
+            audit: deployment.table(variables::AUDIT_TABLE)?,
             hints: ArchiveHints::from_deployment(deployment)?,
             clock: deployment.clock(),
             sent: Mutex::default(),
@@ -38,8 +40,8 @@ impl LogSweeper {
     pub async fn sweep(&self) -> Result<usize> {
         let now = self.clock.now();
         let mut count = 0;
-        for kind in LogKind::ALL {
-            for log in self.logs.due(kind, now, MOST_AT_ONCE).await? {
+        for (table, kind) in [(&self.events, LogKind::Events), (&self.audit, LogKind::Audit)] {
+            for log in logs::due(table, kind, now, Some(MOST_AT_ONCE)).await? {
                 count += 1;
                 if self.is_new(&log, now) {
                     self.hints.due(&log).await;

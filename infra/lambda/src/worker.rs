@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use lambda_runtime::Error;
-use platform::api::Api;
 use platform::config::variables;
 use runs::Services;
 use runs::process::{Evaluator, Expressions};
 use worker_function::handle;
 use workflow::Registry;
+use workflow::api::Api;
 use workflow::wiring::Wiring;
 
 use crate::{Function, queue};

@@ -4,8 +4,8 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use platform::auth::Audience;
 use platform::auth::Claims;
-use platform::auth::token::Audience;
 use platform::config::ConfigError;
 use platform::{Error, Result, UtcTime};
 

@@ -15,19 +15,18 @@ use event_log::{LogStore, LogStoreConfig};
 use ingest_function::Ingest;
 use lake::store::{DataStores, MAX_BACKGROUND_INPUT_BYTES, Step, StoreConfig};
 use matcher_function::Matcher;
-use platform::api::Api;
 use platform::archive_hints::ArchiveHints;
 use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::fair::FairPermits;
-use platform::http::openapi;
-use platform::http::service::API_ROOT;
+use platform::http::API_ROOT;
 use platform::records::audit::AuditTrail;
 use platform::{Error, Platform};
 use runs::process::{Evaluator, Expressions};
 use sandbox::Sandbox;
 use stream_function::Stream;
 use subscriptions_function::SubscriptionServices;
+use workflow::api::Api;
 use workflow::engine::Engine;
 use workflow::live::Followers;
 use workflow::wiring::Wiring;
@@ -282,7 +281,7 @@ impl Service {
         let failed = |error| ConfigError::new(format!("The OpenAPI document could not be written: {error}."));
         let ingest = ingest_function::routes(self.ingest.clone());
         let mut document =
-            openapi::document(self.routes(), ingest, reference::webhooks()?).map_err(failed)?;
+            reference::document(self.routes(), ingest, reference::webhooks()?).map_err(failed)?;
         reference::add_examples(&mut document)?;
         serde_json::to_string_pretty(&document).map_err(failed)
     }

@@ -11,7 +11,8 @@ use platform::bus::Bus;
 use platform::config::variables::{self, Variable};
 use platform::config::{ConfigError, Environment, Secret};
 use platform::deployment::{Backend, Deployment};
-use platform::http::service::API_ROOT;
+use platform::http::API_ROOT;
+use platform::objects::remote::RemoteObjects;
 use platform::objects::{ObjectStore, Objects};
 use platform::outbound::OwnServers;
 use platform::queue::Queue;
@@ -21,7 +22,6 @@ use platform::records::store::RecordStore;
 use platform::sealing::Sealer;
 use platform::secrets::SecretStore;
 use platform::signing::SigningKey;
-use platform::sources::RemoteObjects;
 use platform::{Clock, Result, UtcTime};
 use tokio::net::TcpListener;
 

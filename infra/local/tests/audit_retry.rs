@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use event_log::logs::Logs;
 use local::data_dir::DataDir;
 use local::queue::{LocalQueue, handler};
 use local::queues::Settings;
@@ -12,7 +13,7 @@ use platform::auth::{Principal, PrincipalKind};
 use platform::http::audit::{AuditLog, event};
 use platform::queue::Queue as _;
 use platform::records::audit::{AuditAction, AuditEvent, AuditTrail};
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use platform::{Clock, ids};
 
 const SETTINGS: Settings = Settings {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use lake::FileFormat;
 use lake::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use lake::schema::TableDefinition;
+use lake::sources::Sources;
 use lake::store::{
     Author, DataStores, Hint, Import, ImportHint, ImportServices, ImportSource, ImportTable, MAX_INPUT_BYTES,
     NewStore, StoreConfig,
@@ -24,7 +25,6 @@ use platform::deployment::Backend as _;
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
 use platform::queue::{Delivery, Queue};
-use platform::sources::Sources;
 use platform::{Clock, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,16 +1,18 @@
 //! Tests logs over the local records: the tail of unarchived records, and commits of files.
 #![cfg(test)]
 
+use event_log::logs::{LogFile, Logs};
 use events::records::events::{EventRecord, Events};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
-use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs};
+use platform::records::logs::{self, FileRef, LogHead, LogId, LogKind};
 use platform::{Tenant, UtcTime};
 
 struct World {
     _folder: tempfile::TempDir,
     events: Events,
     logs: Logs,
+    services: Services,
     tenant: Tenant,
     log: LogId,
 }
@@ -25,6 +27,7 @@ impl World {
             logs: Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE)),
             tenant: Tenant::new("acme", "demo").unwrap(),
             log: LogId::new("acme", Some("demo"), LogKind::Events),
+            services,
             _folder: folder,
         }
     }
@@ -45,6 +48,15 @@ impl World {
     async fn tail(&self, most: Option<usize>) -> Vec<String> {
         let tail = self.logs.tail::<EventRecord>(&self.log, most).await.unwrap();
         tail.into_iter().map(|record| record.record.id).collect()
+    }
+
+    async fn due(&self, kind: LogKind, second: u64) -> Vec<LogId> {
+        let table = match kind {
+            LogKind::Events => EVENTS_TABLE,
+            LogKind::Audit => AUDIT_TABLE,
+        };
+        let table = self.services.table(table);
+        logs::due(&table, kind, at(second), Some(10)).await.unwrap()
     }
 
     async fn head(&self) -> LogHead {
@@ -112,10 +124,12 @@ async fn a_record_is_in_the_tail_until_it_is_settled() {
 async fn a_log_is_due_from_its_first_record_on() {
     let world = World::new().await;
     world.insert("e1", 100).await;
-    let due = |by| world.logs.due(LogKind::Events, at(by), 10);
-    assert_eq!(due(159).await.unwrap(), []);
-    assert_eq!(due(160).await.unwrap(), std::slice::from_ref(&world.log));
-    assert_eq!(world.logs.due(LogKind::Audit, at(1_000), 10).await.unwrap(), []);
+    assert_eq!(world.due(LogKind::Events, 159).await, []);
+    assert_eq!(
+        world.due(LogKind::Events, 160).await,
+        std::slice::from_ref(&world.log)
+    );
+    assert_eq!(world.due(LogKind::Audit, 1_000).await, []);
     let logs = world.logs.of_account("acme", LogKind::Events).await.unwrap();
     assert_eq!(logs, [(world.log.clone(), world.head().await)]);
     assert_eq!(world.logs.of_account("other", LogKind::Events).await.unwrap(), []);
@@ -150,7 +164,7 @@ async fn of_two_commits_over_one_head_one_lands() {
     assert!(!commit("f2").await);
     let head = world.head().await;
     assert_eq!((head.revision, head.unsettled.len()), (1, 1));
-    assert_eq!(world.logs.due(LogKind::Events, at(499), 10).await.unwrap(), []);
+    assert_eq!(world.due(LogKind::Events, 499).await, []);
 
     let merged = LogFile {
         replaces: vec!["f1".to_owned()],

@@ -1,9 +1,9 @@
 //! `ops project`: changes settings of a project.
 
 use clap::{Subcommand, ValueEnum};
+use events::records::listing_shards::{ListingShards, ShardChange};
 use platform::Result;
 use platform::records::audit::AuditAction;
-use platform::records::listing_shards::{ListingShards, ShardChange};
 use process::records::processes::Processes;
 use serde_json::json;
 

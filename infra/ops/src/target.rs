@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use events::retention::Retention;
 use local::arguments::DEFAULT_DATA_DIR;
 use local::data_dir::DataDir;
 use local::services::Services;
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Environment, Retention, variables};
+use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::{Backend, Deployment};
 use platform::http::audit;
 use platform::objects::Objects;

@@ -1,8 +1,8 @@
 //! Defines a sample that calls the platform's API with the role of its run.
 
-use platform::api::Call;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use workflow::api::Call;
 use workflow::{ActivityContext, ActivityType, Context, Failure, Registry, RetryPolicy, WorkflowType};
 
 const API_CALLS: WorkflowType<Input, Vec<Value>> = WorkflowType::new("ApiCalls");

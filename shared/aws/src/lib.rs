@@ -18,6 +18,7 @@ use platform::Clock;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Environment};
 use platform::deployment::{Backend, Deployment};
+use platform::objects::remote::RemoteObjects;
 use platform::objects::{ObjectStore, Objects};
 use platform::queue::{Inbox, Queue};
 use platform::records::Table;
@@ -25,7 +26,6 @@ use platform::records::store::RecordStore;
 use platform::sealing::Sealer;
 use platform::secrets::SecretStore;
 use platform::signing::SigningKey;
-use platform::sources::RemoteObjects;
 use sqs::SqsQueue;
 
 pub use bedrock::Bedrock;

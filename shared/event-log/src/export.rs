@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lake::{sql_path, sql_paths, sql_text};
-use platform::records::logs::{LogFile, LogId, LogKind};
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::columns::{self, Column, PRIVATE_TO};
+use crate::logs::LogFile;
 use crate::store::LogStore;
 
 /// Number of records at which the next hour begins another slice, which keeps each sort small.

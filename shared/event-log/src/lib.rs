@@ -10,6 +10,7 @@ pub mod columns;
 pub mod digest;
 mod export;
 pub mod listing;
+pub mod logs;
 mod reading;
 pub mod row;
 mod scope;

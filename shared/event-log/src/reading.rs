@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use futures::future::{BoxFuture, FutureExt as _, try_join};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::Pin;
-use platform::records::logs::{LogFile, LogHead, LogId, LogKind};
+use platform::records::logs::{LogHead, LogId, LogKind};
 use platform::{Error, Result, UtcTime, low_priority};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::columns;
+use crate::logs::LogFile;
 use crate::store::LogStore;
 use crate::tail::{LogBytes, TailBytes, TailFile, tail};
 

@@ -12,12 +12,13 @@ use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::objects::Objects;
-use platform::records::logs::{LogFile, LogId, Logs};
+use platform::records::logs::LogId;
 use platform::tenant::check_id;
 use platform::{Error, Result};
 use tempfile::TempDir;
 
 use crate::budget::fits;
+use crate::logs::{LogFile, Logs};
 use crate::tail::MAX_TAIL_BYTES;
 
 const MIB: u64 = 1_024 * 1_024;

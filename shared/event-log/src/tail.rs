@@ -15,10 +15,11 @@ use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
-use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result, UtcTime, low_priority};
 use serde::de::DeserializeOwned;
 
+use crate::logs::{Logs, RecordKey, TailRecord};
 use crate::row;
 
 /// Maximum number of records of a log read from the tail. A working archiver leaves fewer: a minute of the

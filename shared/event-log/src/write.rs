@@ -4,12 +4,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lake::{FolderSession, sql_path};
-use platform::records::logs::{LogFile, LogKind};
+use platform::records::logs::LogKind;
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::columns::{self, PRIVATE_TO};
+use crate::logs::LogFile;
 
 /// Maximum number of rows of a row group.
 const MAX_GROUP_ROWS: u64 = 122_880;

@@ -19,6 +19,7 @@ pub mod path;
 pub mod payload;
 pub mod publish;
 pub mod records;
+pub mod retention;
 pub mod search;
 mod sender_time;
 pub mod signature;

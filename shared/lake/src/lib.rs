@@ -11,6 +11,7 @@
 //! | Folder | Holds |
 //! |---|---|
 //! | `records` | the records of stores, versions, imports and dashboards |
+//! | `sources` | files outside of the service that an import names: by URL, in S3, in Google Cloud Storage |
 //! | `schema` | schemas and versions as pure data: manifest, plan of a change, difference, invariants |
 //! | `statement` | a caller's statement as text and parse tree: parameters, the check, DuckDB's messages |
 //! | `tables` | SQL over the tables of a version: names, reads of segments, native copies, views |
@@ -34,6 +35,7 @@ mod jobs;
 mod query;
 pub mod records;
 pub mod schema;
+pub mod sources;
 mod statement;
 pub mod store;
 mod tables;

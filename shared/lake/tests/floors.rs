@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// From the lowest folder to the highest.
-const FLOORS: [&str; 10] = [
+const FLOORS: [&str; 11] = [
     "records",
+    "sources",
     "schema",
     "statement",
     "tables",

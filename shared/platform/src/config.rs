@@ -3,7 +3,6 @@
 //! Every variable begins with `MILLRACE_`. A missing or an unknown variable stops the start with a sentence
 //! that says how to set it; a misspelt name would otherwise silently use a default.
 
-mod retention;
 pub mod variables;
 
 use std::collections::BTreeMap;
@@ -14,7 +13,6 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 
-pub use retention::Retention;
 use variables::Variable;
 
 /// Reason why the start was refused: one sentence for the operator.

@@ -7,6 +7,7 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::config::variables::Variable;
 use crate::config::{ConfigError, Environment};
+use crate::objects::remote::RemoteObjects;
 use crate::objects::{ObjectStore, Objects};
 use crate::outbound::OwnServers;
 use crate::queue::Queue;
@@ -15,7 +16,6 @@ use crate::records::store::RecordStore;
 use crate::sealing::Sealer;
 use crate::secrets::{SecretSource, SecretStore};
 use crate::signing::SigningKey;
-use crate::sources::RemoteObjects;
 
 /// Services of a deployment. A service is connected to at its first use.
 pub trait Backend: Send + Sync {

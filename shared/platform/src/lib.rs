@@ -1,6 +1,5 @@
 //! Provides what all functions share: errors, identity, HTTP edges, records, queues and objects.
 
-pub mod api;
 pub mod archive_hints;
 pub mod auth;
 pub mod batch;
@@ -25,7 +24,6 @@ pub mod records;
 pub mod sealing;
 pub mod secrets;
 pub mod signing;
-pub mod sources;
 pub mod telemetry;
 pub mod tenant;
 

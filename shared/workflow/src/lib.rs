@@ -4,6 +4,7 @@
 //! replays the code over the run's *history* ([`event`]). One conditional write appends the new commands and
 //! everything that follows from them.
 
+pub mod api;
 pub mod draft;
 pub mod engine;
 pub mod event;

@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use events::publish::RunOrigin;
-use platform::api::{Api, Call};
 use platform::auth::RunPrincipal;
 use platform::config::ConfigError;
 use platform::{Tenant, UtcTime};
@@ -15,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::{Api, Call};
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::stub::{ActivityName, Interactions, WorkflowName};

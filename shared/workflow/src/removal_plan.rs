@@ -3,8 +3,8 @@
 //! A run whose history fits into its state is one record, and expires with it. A run with records or objects
 //! of its own, a child run, and a run that continued as another are removed in steps.
 
+use events::retention::Retention;
 use platform::UtcTime;
-use platform::config::Retention;
 
 use crate::draft::Draft;
 use crate::event::EventKind;

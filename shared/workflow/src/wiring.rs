@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use platform::api::Api;
+use events::retention::Retention;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Retention, variables};
+use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::{Clock, ids};
 
+use crate::api::Api;
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
 use crate::records::Runs;
 use crate::registry::Registry;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
+use events::records::listing_shards::ShardSchedule;
 use platform::Tenant;
-use platform::records::listing_shards::ShardSchedule;
 use platform::records::store::Item as RecordItem;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use aws::Aws;
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use event_log::logs::Logs;
 use events::document_processed::{DocumentProcessed, Origin, ProcessedDocument};
 use events::records::events::{EventRecord, Events, MATCH_GRACE_MS};
+use events::retention::Retention;
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE};
 use local::signing_key::LocalSigningKey;
-use platform::config::Retention;
 use platform::objects::Objects;
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use platform::records::{Changes, Condition, Key, Table, Written, keys};
 use platform::{Clock, Tenant, ids};
 use serde_json::{Value, json};

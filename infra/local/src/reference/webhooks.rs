@@ -3,8 +3,9 @@
 
 use events::delivery;
 use platform::config::ConfigError;
-use platform::http::openapi::Webhooks;
 use serde_json::{Map, Value, json};
+
+use super::document::Webhooks;
 
 macro_rules! files {
     ($($name:ident)*) => {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use event_log::aggregate::AggregateEvents;
+use event_log::listing::AuditFilter;
 use platform::auth::Viewer;
-use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
+use platform::records::audit::{AuditAction, AuditEvent};
 use platform::records::logs::{LogId, LogKind};
 use serde_json::{Value, json};
 

@@ -1,10 +1,11 @@
 //! Tests that ended records are removed after their retention, and that open ones stay.
 
+use event_log::logs::Logs;
 use events::envelope::{RawObject, raw};
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
+use events::retention::Retention;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE};
-use platform::config::Retention;
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use serde_json::json;
 
 use crate::world::World;

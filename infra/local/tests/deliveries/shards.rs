@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use event_log::logs::Logs;
 use events::records::deliveries::{DeliveryIndex, DeliveryStatus};
+use events::records::listing_shards::ListingShards;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RUNS_TABLE};
-use platform::records::listing_shards::ListingShards;
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use platform::{ErrorKind, UtcTime};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};

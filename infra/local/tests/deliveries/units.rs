@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use event_log::logs::Logs;
+use events::records::listing_shards::ListingShards;
 use local::layers::Layers;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RUNS_TABLE, TABLES};
 use platform::Result;
-use platform::records::listing_shards::ListingShards;
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use platform::records::schema::{Carried, SUMMARY, carried, indexes};
 use platform::records::store::{Item, Page, Position, Query, RecordStore, Step, key_names};
 use platform::records::{Key, Written};

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use events::envelope::{RawObject, raw};
 use events::records::deliveries::DeliveryRecord;
+use events::retention::Retention;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE};
-use platform::config::Retention;
 use platform::records::logs::{LogId, LogKind};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};

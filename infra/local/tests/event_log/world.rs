@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use event_log::logs::{LogFile, Logs, TailRecord};
 use event_log::{LogStore, LogStoreConfig, Snapshot, columns, row};
 use events::envelope::{Category, Envelope};
 use events::payload;
@@ -11,7 +12,7 @@ use events::records::events::{EventRecord, Events};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use platform::records::audit::AuditTrail;
-use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs, TailRecord};
+use platform::records::logs::{FileRef, LogHead, LogId, LogKind};
 use platform::{Result, Tenant, UtcTime, ids};
 use tempfile::TempDir;
 

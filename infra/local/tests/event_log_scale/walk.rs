@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use event_log::listing::AuditFilter;
 use event_log::row::audit_row;
 use platform::auth::{Principal, Viewer};
 use platform::http::audit::event;
-use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
+use platform::records::audit::{AuditAction, AuditEvent};
 use platform::records::logs::{LogId, LogKind};
 use platform::{Clock, Tenant, UtcTime, ids};
 

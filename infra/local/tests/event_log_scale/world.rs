@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use event_log::logs::Logs;
 use event_log::{LogStore, LogStoreConfig, write};
 use events::records::events::Events;
+use events::retention::Retention;
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
-use platform::config::Retention;
 use platform::records::audit::AuditTrail;
-use platform::records::logs::{LogHead, LogId, Logs};
+use platform::records::logs::{LogHead, LogId};
 use platform::{Clock, ids};
 use tempfile::TempDir;
 

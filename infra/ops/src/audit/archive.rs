@@ -5,7 +5,8 @@
 
 use clap::Args;
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed, Signing};
-use platform::records::logs::{LogId, LogKind, Logs};
+use event_log::logs::Logs;
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result};
 use serde_json::json;
 

@@ -4,9 +4,10 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use event_log::logs::Logs;
 use event_log::{Export, ExportFormat, LogStore, LogStoreConfig, Progress};
 use platform::config::{ConfigError, Environment};
-use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result, UtcTime};
 use serde_json::json;
 

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use event_log::digest::PublicKey;
+use event_log::logs::Logs;
 use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
-use platform::records::logs::{LogKind, Logs};
+use platform::records::logs::LogKind;
 use platform::{Clock, Error, Result, UtcTime};
 
 use crate::output::Output;

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use event_log::logs::{LogFile, Logs};
 use platform::objects::{ListedObject, Objects};
 use platform::records::Key;
-use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
+use platform::records::logs::{LogHead, LogId, LogKind};
 use platform::{Result, UtcTime, ids};
 use serde_json::Value;
 

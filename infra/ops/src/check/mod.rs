@@ -16,8 +16,8 @@ mod stores;
 
 use std::process::ExitCode;
 
+use event_log::logs::Logs;
 use platform::Result;
-use platform::records::logs::Logs;
 use platform::records::{Key, Table};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
-use platform::sources::{Download, Place, RemoteObjects, SourceError};
+use platform::objects::remote::{Download, Place, RemoteObjects, SourceError};
 use tracing::warn;
 
 use super::client;

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use platform::records::logs::LogFile;
 use platform::{Result, ids};
 
 use super::{Pass, Step};
 use crate::digest::UNLISTED_MARGIN_MS;
+use crate::logs::LogFile;
 
 /// Time for running readers to finish, in milliseconds.
 const GRACE_MS: u64 = 3_600_000;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use events::retention::Retention;
 use lake::{Engine, EngineConfig, EngineLimits};
-use platform::config::{AwsEnvironment, ConfigError, Environment, Retention, variables};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 
 use super::Crash;
 use crate::budget::fits;

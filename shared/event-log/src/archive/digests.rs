@@ -4,11 +4,12 @@
 //! one successor, and every archiver that finds the text writes the same bytes.
 
 use platform::Result;
-use platform::records::logs::{DigestRef, LogFile, LogHead};
+use platform::records::logs::{DigestRef, LogHead};
 
 use super::schedule::is_hour_over;
 use super::{Pass, Signing, Step};
 use crate::digest::{DigestFile, LogDigest, PreviousDigest, SCHEMA_VERSION, digest_hour, sign};
+use crate::logs::LogFile;
 
 /// Number of waiting files at which a digest is signed before the hour is over: its text must fit into an
 /// item of 400 KB.

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use platform::records::logs::LogFile;
 use platform::{Error, Result, UtcTime, ids};
 
 use super::{Pass, Step, discard};
+use crate::logs::LogFile;
 use crate::write::merge;
 
 /// Minimum number of files of similar size to merge.

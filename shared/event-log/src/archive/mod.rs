@@ -24,19 +24,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::records::events::Events;
+use events::retention::Retention;
 use lake::{Engine, FolderSession};
-use platform::config::{ConfigError, Retention, variables};
+use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
-use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
+use platform::records::logs::{LogHead, LogId, LogKind};
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, UtcTime, metrics};
 use tempfile::TempDir;
 use tracing::info;
+use turns::{Permit, Turns};
 
 pub use config::ArchiverConfig;
 pub use steps::{Crash, Step};
-use turns::{Permit, Turns};
+
+use crate::logs::{LogFile, Logs};
 
 /// Time limit of a DuckDB job in a pass.
 const JOB_DEADLINE: Duration = Duration::from_secs(120);

@@ -7,11 +7,12 @@ use events::records::events::EventRecord;
 use futures::stream::{self, StreamExt as _};
 use platform::objects::Objects;
 use platform::records::audit::AuditEvent;
-use platform::records::logs::{LogId, LogKind, Logs, RecordKey, TailRecord};
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, ErrorKind, Result, UtcTime, low_priority};
 use tracing::error;
 
 use super::Pass;
+use crate::logs::{Logs, RecordKey, TailRecord};
 use crate::row;
 
 /// Maximum number of records of a batch.

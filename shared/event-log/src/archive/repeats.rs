@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::{sql_path, sql_paths};
-use platform::records::logs::LogFile;
 use platform::{Error, Result};
 use serde_json::Value;
 use tracing::warn;
@@ -18,6 +17,7 @@ use super::merging::first_written_at;
 use super::records::{Pending, write_rows};
 use super::{Pass, discard};
 use crate::columns;
+use crate::logs::LogFile;
 
 /// Maximum total size of the files that a batch is compared with. A sender with events of all times has files
 /// that span all times, and must not keep the archiver at reading them.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use platform::records::logs::{FileRef, LogFile, LogHead, RecordKey, is_near};
+use platform::records::logs::{FileRef, LogHead};
 use platform::{Result, ids};
 
 use super::records::{Batch, Pending, write_rows};
 use super::{Pass, Step, discard};
+use crate::logs::{LogFile, RecordKey, is_near};
 use crate::write::{WrittenFile, write};
 
 /// Maximum number of days of one commit, each with at most two files.

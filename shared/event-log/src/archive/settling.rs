@@ -1,12 +1,12 @@
 //! Settles the records of files that an earlier pass committed without settling them.
 
 use lake::sql_path;
-use platform::records::logs::RecordKey;
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 
 use super::{Pass, discard};
 use crate::columns;
+use crate::logs::RecordKey;
 
 impl Pass<'_> {
     /// Settles the files that the head names as unsettled. The next commit removes them from the head.

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use platform::auth::Viewer;
-use platform::records::logs::{LogId, Logs};
+use platform::records::logs::LogId;
 use platform::{Error, Result, UtcTime};
 use serde::Deserialize;
 
+use crate::logs::Logs;
 use crate::tail::bounded_tail;
 
 const DAY_MS: u64 = 86_400_000;

@@ -5,11 +5,12 @@
 //! the page are sorted.
 
 mod days;
+mod filter;
 mod statements;
 mod walk;
 
 use platform::auth::Viewer;
-use platform::records::audit::{AuditEvent, AuditFilter};
+use platform::records::audit::AuditEvent;
 use platform::records::logs::LogKind;
 use platform::{Error, Result, UtcTime};
 
@@ -18,6 +19,8 @@ use self::statements::Found;
 use self::walk::{Stretch, Walk};
 use crate::LogStore;
 use crate::sql::sql_time;
+
+pub use self::filter::AuditFilter;
 
 /// The last millisecond before the year 9999.
 const LATEST_MS: i64 = 253_370_764_799_999;

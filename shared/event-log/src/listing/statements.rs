@@ -1,11 +1,12 @@
 //! Builds the SQL of a listing.
 
 use platform::auth::Viewer;
-use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
+use platform::records::audit::{AuditAction, AuditEvent};
 use platform::{Error, Result, UtcTime};
 use serde_json::{Map, Value};
 
 use crate::columns::AUDIT;
+use crate::listing::AuditFilter;
 use crate::sql::Statement;
 
 const MINUTE_MS: i64 = 60_000;

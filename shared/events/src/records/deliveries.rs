@@ -3,17 +3,17 @@
 //! A delivery is written with the start of its run, and changed with that run's own writes, so that the two
 //! always agree. A change does not read the record first, so it updates single attributes.
 
+use platform::clock::UtcTime;
+use platform::error::{Error, Result};
+use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
+use platform::records::{Changes, Condition, Key, Table, Transaction, json_text, keys};
+use platform::tenant::Tenant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::records::delivery_status::DeliveryStatus;
-use platform::clock::UtcTime;
-use platform::config::Retention;
-use platform::error::{Error, Result};
-use platform::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
-use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use platform::records::{Changes, Condition, Key, Table, Transaction, json_text, keys};
-use platform::tenant::Tenant;
+use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
+use crate::retention::Retention;
 
 /// Shard of the deliveries of one event, which has at most 10,000, the limit of subscriptions.
 const OF_ONE_EVENT: u16 = 0;

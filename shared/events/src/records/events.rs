@@ -4,14 +4,15 @@
 //! lost.
 
 use platform::clock::UtcTime;
-use platform::config::Retention;
 use platform::error::{Error, Result};
-use platform::records::listing_shards::{ListingShards, ShardSchedule};
 use platform::records::logs::{KnownLogs, LogId, LogKind};
 use platform::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::records::listing_shards::{ListingShards, ShardSchedule};
+use crate::retention::Retention;
 
 /// Time after which the sweeper looks at an unmatched event, in milliseconds.
 pub const MATCH_GRACE_MS: u64 = 30_000;

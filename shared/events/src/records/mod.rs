@@ -8,4 +8,5 @@ pub mod events;
 pub mod ingest_counts;
 mod kept_events;
 pub mod listeners;
+pub mod listing_shards;
 pub mod subscriptions;

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use futures::future::try_join;
-use platform::sources::RemoteFile;
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -26,6 +25,7 @@ use crate::import::overlap::may_share_a_key;
 use crate::import::rounding::Rounding;
 use crate::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use crate::schema::manifest::{Manifest, TableVersion};
+use crate::sources::RemoteFile;
 
 #[derive(Clone, Debug)]
 pub struct Import {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use platform::objects::artifact_key;
-use platform::sources::Sources;
 use platform::{Error, Result, Tenant};
 
 use super::DataStores;
 use super::import::{Import, ImportFile, ImportSource, ImportTable};
 use crate::import::file_format::FileFormat;
+use crate::sources::Sources;
 
 impl DataStores {
     fn sources(&self) -> Result<&Sources> {

@@ -45,12 +45,12 @@ use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
-use platform::sources::Sources;
 use platform::{Clock, Result};
 
 use crate::child::limits::EngineLimits;
 use crate::engine::{Engine, EngineConfig};
 use crate::records::stores::Stores;
+use crate::sources::Sources;
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;

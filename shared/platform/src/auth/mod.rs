@@ -1,6 +1,7 @@
 //! Authenticates and authorises callers: tokens and keys become a [`Principal`], roles become permissions.
 
 pub mod api_key;
+mod claims;
 pub mod jwks;
 pub mod permission;
 pub mod principal;
@@ -11,9 +12,10 @@ pub mod token;
 mod verified;
 mod viewer;
 
+pub use claims::{Audience, Claims};
 pub use permission::{Permission, Required, Role};
 pub use principal::{Principal, PrincipalKind};
 pub use run_as_role::RunAsRole;
 pub use run_principal::RunPrincipal;
-pub use token::{Claims, Verifier, VerifierConfig};
+pub use token::{Verifier, VerifierConfig};
 pub use viewer::Viewer;

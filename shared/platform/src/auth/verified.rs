@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-use crate::auth::token::Claims;
+use crate::auth::claims::Claims;
 
 /// Maximum number of cached tokens; a function instance sees few callers. When it is full, all entries are
 /// dropped, which costs one check each.

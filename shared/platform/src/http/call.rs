@@ -21,6 +21,9 @@ use crate::error::{Error, ErrorKind};
 use crate::ids;
 use crate::tenant::Tenant;
 
+/// Name of the security scheme of access tokens in the OpenAPI document.
+pub const TOKEN_SCHEME: &str = "accessToken";
+
 /// An authenticated call whose principal has the permission `P`.
 pub struct Call<P> {
     pub principal: Arc<Principal>,
@@ -96,11 +99,7 @@ fn again(refusal: &Arc<Error>) -> Error {
 impl<P: Required> OperationInput for Call<P> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let permissions: Vec<_> = P::ANY_OF.iter().map(|permission| permission.as_str()).collect();
-        operation.security = vec![
-            [(super::openapi::TOKEN.to_owned(), Vec::new())]
-                .into_iter()
-                .collect(),
-        ];
+        operation.security = vec![[(TOKEN_SCHEME.to_owned(), Vec::new())].into_iter().collect()];
         operation
             .extensions
             .insert("x-required-permissions".to_owned(), permissions.into());

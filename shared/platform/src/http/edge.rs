@@ -19,7 +19,7 @@ use tracing::{Instrument as _, error, info, info_span};
 
 use super::deadline::Deadline;
 use super::invocation::{AwsIds, BasePath};
-use super::page::NEXT_PAGE_TOKEN;
+use super::reply::NEXT_PAGE_TOKEN;
 use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};

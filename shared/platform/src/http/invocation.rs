@@ -9,7 +9,9 @@ use axum::http::uri::PathAndQuery;
 use tokio::time::Instant;
 
 use super::deadline::Deadline;
-use super::service::API_ROOT;
+
+/// API root; the base URL ends in it.
+pub const API_ROOT: &str = "/api/v1";
 
 /// Path before the API root in the request's URL; a request extension.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ pub use audit::{Audience, audited};
 pub use authenticate::{Caller, Credentials, Recheck, authenticate};
 pub use call::Call;
 pub use edge::edge;
+pub use invocation::API_ROOT;
 pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part};
 pub use known::SomeKnown;
 pub use page::{Page, PageQuery};

@@ -5,7 +5,6 @@
 //! meanwhile do not move other entries between pages. A token gives no access that its caller lacks, so it is
 //! not signed.
 
-use axum::http::HeaderName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +12,6 @@ use super::Reply;
 use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::text::check_resource_id;
 use crate::error::{Error, Result};
-
-/// Header with the token of the next page; missing on the last page.
-pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-token");
 
 const MAX_PAGE_SIZE: usize = 1_000;
 

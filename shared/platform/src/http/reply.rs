@@ -3,12 +3,15 @@
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::page::NEXT_PAGE_TOKEN;
+use super::invocation::API_ROOT;
+
+/// Header with the token of the next page; missing on the last page.
+pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-token");
 
 /// Id of the resource that a request created, for its audit record; a response extension.
 #[derive(Clone, Debug)]
@@ -41,7 +44,7 @@ impl<T> Reply<T> {
     pub fn created(id: &str, path: &str, body: T) -> Self {
         Self {
             status: StatusCode::CREATED,
-            location: Some(format!("{}{path}", super::service::API_ROOT)),
+            location: Some(format!("{API_ROOT}{path}")),
             etag: None,
             next_page_token: None,
             created: Some(CreatedResource(id.to_owned())),
@@ -53,7 +56,7 @@ impl<T> Reply<T> {
     pub fn accepted(path: &str, body: T) -> Self {
         Self {
             status: StatusCode::ACCEPTED,
-            location: Some(format!("{}{path}", super::service::API_ROOT)),
+            location: Some(format!("{API_ROOT}{path}")),
             ..Self::ok(body)
         }
     }

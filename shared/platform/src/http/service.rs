@@ -6,11 +6,9 @@ use tower::Layer as _;
 use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
 
 use super::edge::edge;
+use super::invocation::API_ROOT;
 use crate::clock::Clock;
 use crate::config::EdgeConfig;
-
-/// API root; the base URL ends in it.
-pub const API_ROOT: &str = "/api/v1";
 
 /// Builds a function's service: the routes below the API root, inside the edge, with or without a trailing
 /// slash.

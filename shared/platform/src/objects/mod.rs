@@ -1,5 +1,6 @@
 //! Stores objects: immutable files, written once under keys that start with their tenant.
 
+pub mod remote;
 mod store;
 
 use std::path::Path;

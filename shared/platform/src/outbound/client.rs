@@ -15,8 +15,8 @@ use hyper::ext::on_informational;
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -24,9 +24,10 @@ use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, service_fn};
 
+use super::error::OutboundError;
 use super::resolver::{Checked, Lookup};
 use super::rules::{self, NotAllowed, Rules};
-use super::{OutboundError, Reuse};
+use crate::config::AwsEnvironment;
 
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -41,6 +42,24 @@ const MAX_PROVISIONAL: u32 = 16;
 
 /// Opens connections, with or without TLS.
 type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+
+/// Whether a connection serves more than one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    Kept,
+    /// For a process that is frozen between two requests: the receiver closes the connection meanwhile, and
+    /// the next request would count as a failed attempt.
+    Never,
+}
+
+impl Reuse {
+    pub fn of(machine: &AwsEnvironment) -> Self {
+        match machine.function_name {
+            Some(_) => Self::Never,
+            None => Self::Kept,
+        }
+    }
+}
 
 /// Clones share their connections.
 #[derive(Clone)]
@@ -129,11 +148,6 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
         };
     }
     OutboundError::Unreachable(error)
-}
-
-/// Whether an error of the client says that no connection was made.
-pub(super) fn is_connect(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.downcast_ref().is_some_and(ClientError::is_connect)
 }
 
 /// Truncates a text that is partly written by the receiver: a certificate may contain thousands of names.

@@ -11,6 +11,7 @@
 
 mod address;
 mod client;
+mod error;
 mod headers;
 mod opened;
 mod request;
@@ -27,12 +28,14 @@ use std::time::Duration;
 
 use client::HttpClient;
 use resolver::{Lookup, System};
-use rules::{NotAllowed, Policy, Rules};
+use rules::{Policy, Rules};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
 use crate::deployment::Deployment;
 
+pub use client::Reuse;
+pub use error::OutboundError;
 pub use headers::is_refused_header;
 pub use hyper::Method;
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -50,58 +53,6 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum time of a name lookup while its URL is checked.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Reason why there is no answer, worded as the end of a sentence about the URL.
-#[derive(Debug, thiserror::Error)]
-pub enum OutboundError {
-    #[error("{0}")]
-    Refused(String),
-    #[error("it answered with a redirect ({0}), which is not followed; give the address that it leads to")]
-    Redirect(u16),
-    /// A status that is not a success.
-    #[error("it answered with the status {0}")]
-    Status(u16),
-    /// Too many answers with a status below 200.
-    #[error("it sends more than {0} provisional answers")]
-    Provisional(u32),
-    #[error("it sends more than the {0} bytes that can be read")]
-    TooLarge(u64),
-    #[error("it took longer than {} seconds", .0.as_secs_f64())]
-    TooSlow(Duration),
-    /// No connection, or a connection that broke off.
-    #[error("it cannot be reached, or broke off")]
-    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The certificate is not for this host, expired, or from an authority that the machine does not trust.
-    #[error("its certificate is not accepted: {0}")]
-    Certificate(String),
-    /// The body could not be stored.
-    #[error("the file cannot be written")]
-    File(#[source] std::io::Error),
-}
-
-impl OutboundError {
-    /// Returns the cause for the log; it never contains the URL.
-    pub fn cause(&self) -> Option<String> {
-        let first = std::error::Error::source(self)?;
-        let causes = std::iter::successors(Some(first), |cause| cause.source());
-        Some(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
-    }
-
-    /// Whether there was no connection, so that nothing was sent.
-    pub fn is_unconnected(&self) -> bool {
-        match self {
-            Self::Refused(_) | Self::Certificate(_) => true,
-            Self::Unreachable(cause) => client::is_connect(cause.as_ref()),
-            _ => false,
-        }
-    }
-}
-
-impl From<NotAllowed> for OutboundError {
-    fn from(NotAllowed(why): NotAllowed) -> Self {
-        Self::Refused(why)
-    }
-}
-
 #[derive(Clone)]
 pub struct Outbound {
     /// Created for the first request; otherwise each cold start of a function would read the system's
@@ -111,24 +62,6 @@ pub struct Outbound {
     rules: Rules,
     connect: Duration,
     reuse: Reuse,
-}
-
-/// Whether a connection serves more than one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
-    Kept,
-    /// For a process that is frozen between two requests: the receiver closes the connection meanwhile, and
-    /// the next request would count as a failed attempt.
-    Never,
-}
-
-impl Reuse {
-    pub fn of(machine: &AwsEnvironment) -> Self {
-        match machine.function_name {
-            Some(_) => Self::Never,
-            None => Self::Kept,
-        }
-    }
 }
 
 impl Outbound {

@@ -11,7 +11,7 @@ use hyper::header::HeaderMap;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use super::OutboundError;
+use super::error::OutboundError;
 
 /// An answer whose head has arrived. Its body is read as it was sent, not decompressed.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use http_body_util::Full;
 use hyper::Method;
 use hyper::header::HeaderMap;
 
+use super::error::OutboundError;
 use super::headers::is_refused_header;
 use super::rules::Rules;
-use super::{OutboundError, target};
+use super::target;
 
 pub struct Request<'a> {
     pub method: Method,

@@ -3,7 +3,7 @@
 use hyper::Uri;
 use url::Url;
 
-use super::OutboundError;
+use super::error::OutboundError;
 use super::rules::{Policy, Rules};
 
 /// Maximum length of a URL, in bytes; signed URLs are long.

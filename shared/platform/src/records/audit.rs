@@ -1,7 +1,5 @@
 //! Stores the audit trail: one record per mutation, never changed.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,21 +74,6 @@ impl AuditEvent {
         let account = self.account_id.as_deref().unwrap_or(keys::NO_PROJECT);
         LogId::new(account, self.project_id.as_deref(), LogKind::Audit)
     }
-}
-
-/// Filter of a listing. An empty set or a None matches every record.
-#[derive(Clone, Debug, Default)]
-pub struct AuditFilter {
-    pub actions: BTreeSet<AuditAction>,
-    pub resource_types: BTreeSet<String>,
-    pub resource_id: Option<String>,
-    /// Id of an API key or a service.
-    pub principal_id: Option<String>,
-    pub principal_user_id: Option<String>,
-    /// Inclusive.
-    pub from: Option<UtcTime>,
-    /// Inclusive.
-    pub to: Option<UtcTime>,
 }
 
 /// Audit records have no shards: one partition accepts 1,000 writes a second, which allows as many changes a

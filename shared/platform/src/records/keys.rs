@@ -64,7 +64,7 @@
 //! | a file of a log; the files of a range of days | events or audit | `A#P#event-log-files`, `A#P#audit-log-files` | `<day>#<file id>` |
 //!
 //! The listings of runs, of deliveries (except those of one event), and of unarchived events have shards
-//! ([`crate::records::listing_shards`]). The first shard is as above; in the others `runs`, `deliveries` and
+//! (`events::records::listing_shards`). The first shard is as above; in the others `runs`, `deliveries` and
 //! `events-tail` become `runs.<shard>` and so on.
 //!
 //! Neither an account nor a project can contain a `#` (see [`crate::tenant::Tenant`]), so no key of one

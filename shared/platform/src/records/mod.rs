@@ -8,7 +8,6 @@
 pub mod api_keys;
 pub mod audit;
 pub mod keys;
-pub mod listing_shards;
 pub mod logs;
 pub mod schema;
 pub mod store;

@@ -31,12 +31,12 @@ mod write;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use platform::api::Api;
 use platform::auth::Viewer;
 use platform::bus::Bus;
 use platform::queue::Queue;
 use platform::{Clock, Error, Result, Tenant};
 
+use crate::api::Api;
 use crate::event::Event;
 use crate::registry::Registry;
 use crate::state::RunState;

@@ -1,8 +1,8 @@
 //! Lists runs, and those with due work.
 
+use events::records::listing_shards::newest_first;
 use platform::clock::UtcTime;
 use platform::error::Result;
-use platform::records::listing_shards::newest_first;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Query, keys};
 use platform::tenant::Tenant;

@@ -3,8 +3,8 @@
 //! The listing by status lacks completed runs, because most runs complete: a write of the index is saved, and
 //! a search for completed runs reads another listing.
 
+use events::records::listing_shards::ShardSchedule;
 use platform::clock::UtcTime;
-use platform::records::listing_shards::ShardSchedule;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Key, keys};
 use platform::tenant::Tenant;

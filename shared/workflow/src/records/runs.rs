@@ -3,10 +3,10 @@
 
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
+use events::records::listing_shards::ListingShards;
+use events::retention::Retention;
 use platform::clock::UtcTime;
-use platform::config::Retention;
 use platform::error::Result;
-use platform::records::listing_shards::ListingShards;
 use platform::records::{Order, Query, Table, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};

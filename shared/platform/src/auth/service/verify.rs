@@ -6,8 +6,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
 use tokio::sync::OnceCell;
 
 use super::claims::{AUDIENCE, ISSUER, ServiceClaims};
+use crate::auth::claims::{check_times, refusal};
 use crate::auth::principal::Principal;
-use crate::auth::token::{check_times, refusal};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::signing::{SigningKey, public_key_pem};

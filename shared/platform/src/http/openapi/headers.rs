@@ -7,7 +7,7 @@ use aide::openapi::{
 use aide::transform::TransformOperation;
 use schemars::json_schema;
 
-use super::problem;
+use super::problems::problem;
 use crate::error::ErrorKind;
 
 /// Documents a creation, whose answer has the path and the tag of the new resource.

@@ -28,7 +28,8 @@ impl LogKind {
         }
     }
 
-    pub(super) const fn heads(self) -> &'static str {
+    /// Returns the part of the keys of heads.
+    pub const fn heads(self) -> &'static str {
         match self {
             Self::Events => keys::EVENT_LOGS,
             Self::Audit => keys::AUDIT_LOGS,
@@ -94,16 +95,18 @@ impl LogId {
         (self.tail(shard), format!("{time}#{id}"))
     }
 
-    pub(super) fn tail(&self, shard: u16) -> String {
+    /// Returns the partition in `gsi1` of the unarchived records of a shard.
+    pub fn tail(&self, shard: u16) -> String {
         keys::log_tail(&self.account, self.project.as_deref(), self.kind.tail(), shard)
     }
 
-    pub(super) fn head_key(&self) -> Key {
+    pub fn head_key(&self) -> Key {
         let project = self.project.as_deref().unwrap_or(keys::NO_PROJECT);
         Key::new(keys::log_heads(&self.account, self.kind.heads()), project)
     }
 
-    pub(super) fn files(&self) -> String {
+    /// Returns the partition of the files.
+    pub fn files(&self) -> String {
         keys::log_part(&self.account, self.project.as_deref(), self.kind.files())
     }
 }

@@ -1,10 +1,10 @@
 //! Implements `list_runs`: lists the workflow runs of the project, newest first.
 
 use models::Tool;
-use platform::api::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use workflow::ActivityContext;
+use workflow::api::Call;
 
 use super::super::arguments::read;
 use super::super::fault::{Fault, Refusal};

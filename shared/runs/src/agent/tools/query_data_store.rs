@@ -1,10 +1,10 @@
 //! Implements `query_data_store`: one read-only SQL statement, with the permissions of the run's role.
 
 use models::Tool;
-use platform::api::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use workflow::ActivityContext;
+use workflow::api::Call;
 
 use super::super::arguments::read;
 use super::super::fault::{Fault, Refusal};

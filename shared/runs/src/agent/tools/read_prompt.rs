@@ -1,10 +1,10 @@
 //! Implements `read_prompt`: reads a prompt template of the project.
 
 use models::Tool;
-use platform::api::Call;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use workflow::ActivityContext;
+use workflow::api::Call;
 
 use super::super::arguments::read;
 use super::super::fault::Fault;

@@ -2,12 +2,12 @@
 //!
 //! A record's expiry is set with its last write, so a changed setting applies only to records that end later.
 
-use super::variables::{
+use platform::UtcTime;
+use platform::config::variables::{
     RETAIN_AUDIT_DAYS as AUDIT, RETAIN_DELIVERIES_DAYS as DELIVERIES, RETAIN_EVENTS_DAYS as EVENTS,
     RETAIN_RUNS_DAYS as RUNS, Variable,
 };
-use super::{ConfigError, Environment};
-use crate::clock::UtcTime;
+use platform::config::{ConfigError, Environment};
 
 const DAY_MS: u64 = 24 * 3_600_000;
 /// Default for every setting.

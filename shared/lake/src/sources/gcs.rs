@@ -6,18 +6,17 @@
 use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use platform::Clock;
+use platform::config::{ConfigError, Secret};
+use platform::objects::remote::{Download, Place, SourceError};
+use platform::outbound::header::{AUTHORIZATION, CONTENT_RANGE, ETAG, RANGE};
+use platform::outbound::{HeaderMap, HeaderValue, Opened, OutboundError, Request, Reuse, Trusted};
+use platform::secrets::SecretSource;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 use tracing::{error, warn};
 use url::Url;
-
-use super::{Download, Place, SourceError};
-use crate::clock::Clock;
-use crate::config::{ConfigError, Secret};
-use crate::outbound::header::{AUTHORIZATION, CONTENT_RANGE, ETAG, RANGE};
-use crate::outbound::{HeaderMap, HeaderValue, Opened, OutboundError, Request, Reuse, Trusted};
-use crate::secrets::SecretSource;
 
 const BASE_URL: &str = "https://storage.googleapis.com";
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_only";

@@ -10,13 +10,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use platform::records::{Condition, Order, Query, Table, Written, keys};
+use platform::{Error, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-
-use crate::clock::UtcTime;
-use crate::error::{Error, Result};
-use crate::records::{Condition, Order, Query, Table, Written, keys};
-use crate::tenant::Tenant;
 
 /// Maximum number of shards of a project. Readers read every shard.
 pub const MAX_SHARDS: u16 = 64;

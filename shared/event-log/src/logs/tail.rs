@@ -2,18 +2,15 @@
 
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use platform::records::logs::{ARCHIVED, LogId, LogKind};
+use platform::records::schema::{EXPIRES_AT, GSI1};
+use platform::records::{Changes, Condition, Key, Query, keys};
+use platform::{Result, Tenant, UtcTime};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{LogId, LogKind, Logs};
-use crate::clock::UtcTime;
-use crate::error::Result;
-use crate::records::schema::{EXPIRES_AT, GSI1};
-use crate::records::{Changes, Condition, Key, Query, keys};
-use crate::tenant::Tenant;
+use super::Logs;
 
-/// Set when a record is archived.
-pub const ARCHIVED: &str = "archived";
 /// Concurrent reads, each of up to 100 records.
 const READS_AT_ONCE: usize = 8;
 /// Maximum number of keys of a read (BatchGetItem).

@@ -12,11 +12,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures::StreamExt as _;
+use lake::sources::{RemoteFile, Sources};
 use platform::Tenant;
 use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
+use platform::objects::remote::{Download, Place, RemoteObjects, SourceError};
 use platform::outbound::Outbound;
 use platform::secrets::{SecretStore, Versions};
-use platform::sources::{Download, Place, RemoteFile, RemoteObjects, SourceError, Sources};
 use serde_json::json;
 
 const CONTENT: &[u8] = b"id,name\n1,a\n2,b\n3,c\n";

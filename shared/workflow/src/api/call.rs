@@ -1,10 +1,9 @@
 //! Builds calls of the platform's API.
 
+use platform::outbound::Method;
+use platform::{Error, Result};
 use serde_json::Value;
 use url::Url;
-
-use crate::error::{Error, Result};
-use crate::outbound::Method;
 
 #[derive(Clone, Debug)]
 pub struct Call {

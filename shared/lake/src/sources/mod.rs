@@ -1,6 +1,6 @@
 //! Downloads files that a caller names: from a URL, or a bucket of S3 or Google Cloud Storage.
 //!
-//! A URL is requested as any caller's URL, see [`crate::outbound`]. Buckets are read with the service's own
+//! A URL is requested as any caller's URL, see [`platform::outbound`]. Buckets are read with the service's own
 //! credentials, so a caller reaches only what the operator opened, see [`Places`]. Errors contain neither
 //! credentials nor the URL, which may be signed.
 
@@ -12,21 +12,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use gcs::Gcs;
 use places::Service;
+use platform::Tenant;
+use platform::config::{ConfigError, Environment, WITHOUT_AWS, variables};
+use platform::deployment::Deployment;
+use platform::objects::remote::{Download, RemoteObjects, SourceError};
+use platform::outbound::{Outbound, OutboundError, Request};
+use platform::secrets::{SecretSource, SecretStore};
 use serde::{Deserialize, Serialize};
-use tokio::fs::File;
-use tokio::io::AsyncWriteExt as _;
 
-use crate::config::{ConfigError, Environment, WITHOUT_AWS, variables};
-use crate::deployment::Deployment;
-use crate::error::Error;
-use crate::outbound::{Outbound, OutboundError, Request};
-use crate::secrets::{SecretSource, SecretStore};
-use crate::tenant::Tenant;
-
-pub use places::{Place, Places};
+pub use places::Places;
 
 /// A file outside the service.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,54 +47,6 @@ impl fmt::Debug for RemoteFile {
     }
 }
 
-/// Reason why there is no file, worded as the end of a sentence about it.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// The file's address is invalid.
-    #[error("{0}")]
-    Malformed(String),
-    /// The operator did not open the place of the file.
-    #[error("{0}")]
-    NotOpen(String),
-    /// The download failed.
-    #[error("{0}")]
-    Failed(String),
-    /// The file could not be stored.
-    #[error("the file cannot be written")]
-    File(#[source] std::io::Error),
-}
-
-impl From<OutboundError> for SourceError {
-    fn from(error: OutboundError) -> Self {
-        match error {
-            OutboundError::File(error) => Self::File(error),
-            error => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-impl SourceError {
-    fn too_large(max_bytes: u64) -> Self {
-        Self::Failed(format!(
-            "it is larger than the {max_bytes} bytes that can be read"
-        ))
-    }
-
-    /// Converts to the error of a request whose field `path` names the file.
-    pub fn at(self, path: &str) -> Error {
-        let sentence = match &self {
-            Self::Failed(why) => format!("{path}: the file cannot be fetched: {why}."),
-            other => format!("{path}: {other}."),
-        };
-        match self {
-            Self::Malformed(_) => Error::invalid(sentence),
-            Self::NotOpen(_) => Error::forbidden(sentence),
-            Self::Failed(_) => Error::unprocessable(sentence),
-            Self::File(error) => Error::internal(error),
-        }
-    }
-}
-
 /// Downloads files outside the service; cheap to clone.
 #[derive(Clone)]
 pub struct Sources {
@@ -111,6 +59,26 @@ struct Inner {
     /// None in a program that is built without AWS; it starts only without places of S3.
     s3: Option<Arc<dyn RemoteObjects>>,
     gcs: Option<Gcs>,
+}
+
+impl Inner {
+    async fn url_to_file(
+        &self,
+        url: &str,
+        download: Download<'_>,
+        deadline: Duration,
+    ) -> Result<(), OutboundError> {
+        let request = Request::get(url, download.max_bytes, deadline);
+        let mut opened = self.outbound.send(request).await?.success()?;
+        opened.to_file(download.path).await
+    }
+}
+
+fn failure(error: OutboundError) -> SourceError {
+    match error {
+        OutboundError::File(error) => SourceError::File(error),
+        error => SourceError::Failed(error.to_string()),
+    }
 }
 
 impl Sources {
@@ -179,11 +147,7 @@ impl Sources {
         let download = Download { path, max_bytes };
         let fetched = async {
             match file {
-                RemoteFile::Url(url) => {
-                    let request = Request::get(url, max_bytes, deadline);
-                    let mut opened = inner.outbound.send(request).await?.success()?;
-                    Ok(opened.to_file(path).await?)
-                }
+                RemoteFile::Url(url) => inner.url_to_file(url, download, deadline).await.map_err(failure),
                 RemoteFile::S3(uri) => {
                     let place = inner.places.find(tenant, Service::S3, uri)?;
                     let s3 = inner.s3.as_ref();
@@ -204,54 +168,5 @@ impl Sources {
         tokio::time::timeout(deadline, fetched)
             .await
             .unwrap_or_else(|_| Err(too_slow()))
-    }
-}
-
-/// Buckets outside the service.
-#[async_trait]
-pub trait RemoteObjects: Send + Sync {
-    async fn get_to_file(&self, place: Place<'_>, download: Download<'_>) -> Result<(), SourceError>;
-}
-
-/// Destination and limit of a download.
-#[derive(Clone, Copy)]
-pub struct Download<'a> {
-    path: &'a Path,
-    max_bytes: u64,
-}
-
-impl Download<'_> {
-    /// Starts the download, unless the known size is too large.
-    pub async fn begin(self, bytes: Option<u64>) -> Result<Begun, SourceError> {
-        if bytes.is_some_and(|bytes| bytes > self.max_bytes) {
-            return Err(SourceError::too_large(self.max_bytes));
-        }
-        Ok(Begun {
-            file: File::create(self.path).await.map_err(SourceError::File)?,
-            written: 0,
-            max_bytes: self.max_bytes,
-        })
-    }
-}
-
-/// A download in progress.
-pub struct Begun {
-    file: File,
-    written: u64,
-    max_bytes: u64,
-}
-
-impl Begun {
-    /// Writes the next piece.
-    pub async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
-        self.written += chunk.len() as u64;
-        if self.written > self.max_bytes {
-            return Err(SourceError::too_large(self.max_bytes));
-        }
-        self.file.write_all(chunk).await.map_err(SourceError::File)
-    }
-
-    pub async fn finish(mut self) -> Result<(), SourceError> {
-        self.file.flush().await.map_err(SourceError::File)
     }
 }

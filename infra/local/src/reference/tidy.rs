@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use platform::ids::MAX_ID_LENGTH;
 use serde_json::{Map, Value, json};
-
-use crate::ids::MAX_ID_LENGTH;
 
 /// Simplifies the schemas of a document, and drops unused components.
 pub(super) fn tidy(document: &mut Value) {
@@ -19,7 +18,7 @@ pub(super) fn tidy(document: &mut Value) {
     drop_unused(document);
 }
 
-/// Ids that [`Path`](super::super::Path) accepts: no control character and no `#`.
+/// Ids that [`Path`](platform::http::Path) accepts: no control character and no `#`.
 const ID_PATTERN: &str = r"^[^#\u0000-\u001f\u007f-\u009f]+$";
 
 /// Maximums of 8-bit and 16-bit unsigned integers. No field means them as its limit.

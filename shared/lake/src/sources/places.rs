@@ -4,9 +4,9 @@
 //! placeholder stands for a whole folder name, so no tenant's place equals, or is a prefix of, another
 //! tenant's.
 
-use crate::config::ConfigError;
-use crate::sources::SourceError;
-use crate::tenant::Tenant;
+use platform::Tenant;
+use platform::config::ConfigError;
+use platform::objects::remote::{Place, SourceError};
 
 /// Maximum length of an object's name, in bytes.
 const MAX_KEY_BYTES: usize = 1_024;
@@ -37,13 +37,6 @@ impl Service {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(Service, String)>);
-
-/// An object in an open place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    pub bucket: &'a str,
-    pub key: &'a str,
-}
 
 impl Places {
     /// Parses a comma-separated list.

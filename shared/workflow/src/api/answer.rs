@@ -1,8 +1,7 @@
 //! Parses answers of the platform's API.
 
+use platform::{Error, ErrorKind, Result};
 use serde_json::Value;
-
-use crate::error::{Error, ErrorKind, Result};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {

@@ -8,18 +8,17 @@ mod call;
 
 use std::time::Duration;
 
+use platform::auth::RunPrincipal;
+use platform::auth::service::ServiceTokens;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
+use platform::outbound::header::{AUTHORIZATION, CONTENT_TYPE};
+use platform::outbound::{HeaderMap, HeaderValue, OutboundError, Request, Reuse, Trusted};
+use platform::{Error, Result};
 use url::Url;
 
 pub use answer::Answer;
 pub use call::Call;
-
-use crate::auth::RunPrincipal;
-use crate::auth::service::ServiceTokens;
-use crate::config::{ConfigError, variables};
-use crate::deployment::Deployment;
-use crate::error::{Error, Result};
-use crate::outbound::header::{AUTHORIZATION, CONTENT_TYPE};
-use crate::outbound::{HeaderMap, HeaderValue, OutboundError, Request, Reuse, Trusted};
 
 /// Slightly longer than the 29 s that API Gateway waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(32);
