@@ -41,11 +41,11 @@ impl Operations {
         let store = created.expect_status(201).id();
         let definitions = columns(&["id BIGINT", "name STRING", "d DOUBLE", "j JSON"]);
         let tables = json!({ "tables": [{ "name": "t", "columns": definitions }] });
-        let made = runs
+        let answer = runs
             .service
             .post(&runs.token, &format!("/data/{store}/tables"), &tables)
             .await;
-        made.expect_status(201);
+        answer.expect_status(201);
         let channel = json!({ "name": "Channel", "source": "tests" });
         let channel = runs
             .service
@@ -242,7 +242,7 @@ async fn no_refusal_quotes_megabytes() {
 async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     let operations = Operations::start().await;
     let numbered = rows(BODIES).enumerate();
-    let (taken, refused): (Vec<_>, Vec<_>) = numbered.partition(|(_, row)| row.starts_with('2'));
+    let (accepted, refused): (Vec<_>, Vec<_>) = numbered.partition(|(_, row)| row.starts_with('2'));
     let before = operations.state().await;
     let mut wrong = sent(&operations, &refused).await;
     let after = operations.state().await;
@@ -253,7 +253,7 @@ async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     {
         wrong.push(format!("a body that was refused changed {before} to {after}"));
     }
-    wrong.extend(sent(&operations, &taken).await);
+    wrong.extend(sent(&operations, &accepted).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     operations.check_alive().await;
 }
@@ -426,16 +426,16 @@ async fn a_body_ends_where_the_protocol_says_locally() {
         ("{1MB}", &"x".repeat(1_048_576)),
     ];
     let mut wrong = Vec::new();
-    let mut made = 0;
+    let mut count = 0;
     for row in rows(RAW) {
-        let (case, sent) = row.split_once(" | ").expect("each row has a request");
+        let (case, request) = row.split_once(" | ").expect("each row has a request");
         let mut words = case.split(' ');
         let status: u16 = words
             .next()
             .and_then(|word| word.parse().ok())
             .expect("each row begins with a status");
         let words: Vec<_> = words.collect();
-        let mut text = sent.to_owned();
+        let mut text = request.to_owned();
         for (name, value) in values {
             text = text.replace(name, value);
         }
@@ -456,10 +456,14 @@ async fn a_body_ends_where_the_protocol_says_locally() {
                 String::from_utf8_lossy(&rest)
             ));
         }
-        made += usize::from(status == 201);
+        count += usize::from(status == 201);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let prompts = service.get(token, "/prompts?limit=100").await.expect_status(200);
-    assert_eq!(prompts.each("id").len(), made, "a request was read out of a body");
+    assert_eq!(
+        prompts.each("id").len(),
+        count,
+        "a request was read out of a body"
+    );
     operations.check_alive().await;
 }

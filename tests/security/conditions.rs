@@ -207,20 +207,20 @@ async fn every_condition_is_refused_or_ends_on_a_large_event() {
             wrong.push(row.told(&format!("not {} but {text}", row.status)));
         }
     }
-    let kept = target.events.get(&target.events.token, SUBSCRIPTIONS).await;
-    assert_eq!(kept.each("id").len(), accepted.len() + 1);
+    let subscriptions = target.events.get(&target.events.token, SUBSCRIPTIONS).await;
+    assert_eq!(subscriptions.each("id").len(), accepted.len() + 1);
     accepted.retain(|row| row.status == 201);
 
     let send = async |row: &Row| target.send(&row.action()).await;
-    let sent = futures::stream::iter(accepted.iter().map(|row| send(row)));
-    let sent: Vec<_> = sent.buffered(AT_ONCE).collect().await;
+    let sends = futures::stream::iter(accepted.iter().map(|row| send(row)));
+    let events: Vec<_> = sends.buffered(AT_ONCE).collect().await;
     target.check_neighbour().await;
     // Once the subscription of all events received them, all were matched.
-    target.events.received("/control", sent.len()).await;
-    let checked = accepted.iter().zip(&sent);
-    let checked = checked.map(|(row, event)| target.check_outcome(row, event));
-    let checked: Vec<_> = futures::stream::iter(checked).buffered(AT_ONCE).collect().await;
-    wrong.extend(checked.into_iter().flatten());
+    target.events.received("/control", events.len()).await;
+    let pairs = accepted.iter().zip(&events);
+    let checks = pairs.map(|(row, event)| target.check_outcome(row, event));
+    let faults: Vec<_> = futures::stream::iter(checks).buffered(AT_ONCE).collect().await;
+    wrong.extend(faults.into_iter().flatten());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -371,9 +371,9 @@ async fn no_path_leads_around_the_credentials() {
             filled(path, &values),
             BODY.len()
         );
-        let sent = exchange(events, request.as_bytes(), false).await;
+        let exchange = exchange(events, request.as_bytes(), false).await;
         let status = status.parse().expect("a status");
-        wrong.extend(fault(&sent.answer, status, &refusal).map(|fault| format!("{row}: {fault}")));
+        wrong.extend(fault(&exchange.answer, status, &refusal).map(|fault| format!("{row}: {fault}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -90,7 +90,7 @@ impl Agents {
 
 /// Calls these tools in the first turn, and then ends the conversation.
 pub fn calling(calls: Vec<(&'static str, Value)>) -> impl Fn(&Asked) -> Said + Send + Sync {
-    move |asked| match asked.texts("tool").is_empty() {
+    move |request| match request.texts("tool").is_empty() {
         true => Said::Calls(calls.clone()),
         false => Said::Text("Done.".to_owned()),
     }

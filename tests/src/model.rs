@@ -150,14 +150,14 @@ impl ModelServer {
     pub async fn asked_times(&self, count: usize) -> Vec<Asked> {
         let deadline = Instant::now() + WITHIN;
         loop {
-            let asked = self.asked();
-            if asked.len() >= count {
-                return asked;
+            let requests = self.asked();
+            if requests.len() >= count {
+                return requests;
             }
             assert!(
                 Instant::now() < deadline,
                 "the model was asked {} times",
-                asked.len()
+                requests.len()
             );
             tokio::time::sleep(PAUSE).await;
         }
@@ -169,21 +169,21 @@ impl ModelServer {
 }
 
 async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
-    let (behaviour, asked) = {
-        let mut kept = server.kept();
-        let asked = Asked {
+    let (behaviour, request) = {
+        let mut state = server.kept();
+        let request = Asked {
             body: serde_json::from_slice(&body).unwrap_or_default(),
-            number: kept.asked.len() + 1,
+            number: state.asked.len() + 1,
         };
-        kept.asked.push(asked.clone());
-        (Arc::clone(&kept.behaviour), asked)
+        state.asked.push(request.clone());
+        (Arc::clone(&state.behaviour), request)
     };
-    let mut said = behaviour(&asked);
-    while let Said::Held(gate, then) = said {
+    let mut reply = behaviour(&request);
+    while let Said::Held(gate, then) = reply {
         gate.notified().await;
-        said = *then;
+        reply = *then;
     }
-    match said {
+    match reply {
         Said::Text(text) => whole(&json!({ "role": "assistant", "content": text }), "stop"),
         Said::Calls(calls) => {
             let calls: Vec<_> = calls
@@ -191,7 +191,7 @@ async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
                 .enumerate()
                 .map(|(index, (name, arguments))| {
                     let function = json!({ "name": name, "arguments": arguments.to_string() });
-                    json!({ "id": format!("call-{}-{index}", asked.number), "type": "function", "function": function })
+                    json!({ "id": format!("call-{}-{index}", request.number), "type": "function", "function": function })
                 })
                 .collect();
             whole(
@@ -227,8 +227,8 @@ fn streamed(begun: &'static str, gate: Arc<Notify>, rest: &'static str) -> Respo
         event(json!({}), "stop".into()),
         Ok("data: [DONE]\n\n".to_owned()),
     ];
-    let held = stream::once(async move { gate.notified().await });
-    let rest = held.flat_map(move |()| stream::iter(end.clone()));
+    let gate_stream = stream::once(async move { gate.notified().await });
+    let rest = gate_stream.flat_map(move |()| stream::iter(end.clone()));
     let body = Body::from_stream(stream::iter([first]).chain(rest));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }

@@ -48,10 +48,10 @@ impl Operator {
         }
         all.push("--deployed");
         let deployment = environment::of_deployment();
-        let named = deployment
+        let defaults = deployment
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        let variables: Vec<_> = named.chain(variables.iter().copied()).collect();
+        let variables: Vec<_> = defaults.chain(variables.iter().copied()).collect();
         program::run("ops", &all, &variables)
     }
 

@@ -173,14 +173,14 @@ impl Runs {
 
     /// Terminates or cancels a run.
     pub async fn act(&self, run: &Run, action: &str) {
-        let done = self.post_nothing(run, &format!("/actions/{action}")).await;
-        done.expect_status(200);
+        let answer = self.post_nothing(run, &format!("/actions/{action}")).await;
+        answer.expect_status(200);
     }
 
     /// Sends a signal that must be accepted.
     pub async fn signal(&self, run: &Run, name: &str, body: &Value) {
-        let sent = self.post(run, &format!("/signal/{name}"), body).await;
-        sent.expect_status(200);
+        let answer = self.post(run, &format!("/signal/{name}"), body).await;
+        answer.expect_status(200);
     }
 
     pub fn update(&self, run: &Run, body: &Value) -> Request {

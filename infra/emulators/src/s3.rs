@@ -80,8 +80,8 @@ impl S3Emulator {
     }
 
     fn find(&self, bucket: &str, key: &str) -> S3Result<Stored> {
-        if let Some(found) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
-            return Ok(found.clone());
+        if let Some(object) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
+            return Ok(object.clone());
         }
         // Refuse absolute paths and `..`, which lead out of the folder.
         let is_inside = |part: &str| {
@@ -91,8 +91,9 @@ impl S3Emulator {
         if !is_inside(bucket) || !is_inside(key) {
             return Err(s3_error!(NoSuchKey));
         }
-        let read = std::fs::read(self.folder.join(bucket).join(key));
-        read.map(|bytes| Stored::now(bytes.into()))
+        let contents = std::fs::read(self.folder.join(bucket).join(key));
+        contents
+            .map(|bytes| Stored::now(bytes.into()))
             .map_err(|_| s3_error!(NoSuchKey))
     }
 
@@ -132,10 +133,10 @@ impl S3 for S3Emulator {
         &self,
         request: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
-        let found = self.find(&request.input.bucket, &request.input.key)?;
+        let object = self.find(&request.input.bucket, &request.input.key)?;
         Ok(S3Response::new(HeadObjectOutput {
-            content_length: length(&found.bytes),
-            last_modified: Some(found.modified),
+            content_length: length(&object.bytes),
+            last_modified: Some(object.modified),
             ..HeadObjectOutput::default()
         }))
     }
@@ -177,7 +178,7 @@ impl S3 for S3Emulator {
         let most = if delimiter.is_empty() { PAGE } else { usize::MAX };
         let (mut last, mut is_truncated) = (None, false);
         let first = (bucket.clone(), prefix.clone().max(after.clone()));
-        for ((_, key), stored) in self
+        for ((_, key), object) in self
             .contents()
             .range((Bound::Included(first), Bound::Unbounded))
             .take_while(|((of, key), _)| *of == bucket && key.starts_with(&prefix))
@@ -195,8 +196,8 @@ impl S3 for S3Emulator {
                 }
                 None => objects.push(Object {
                     key: Some(key.clone()),
-                    size: length(&stored.bytes),
-                    last_modified: Some(stored.modified.clone()),
+                    size: length(&object.bytes),
+                    last_modified: Some(object.modified.clone()),
                     ..Object::default()
                 }),
             }

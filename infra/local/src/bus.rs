@@ -91,9 +91,9 @@ mod tests {
             assert_eq!(event["detail-type"], "millrace.event");
             assert_eq!(event["detail"]["event_id"], "e1");
             // Parse the message with the type that cloud events are parsed with.
-            let read: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
+            let parsed_event: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
                 serde_json::from_value(event).unwrap();
-            assert_eq!(read.source, "millrace");
+            assert_eq!(parsed_event.source, "millrace");
         }
         assert!(bus.publish("not json").await.is_err());
     }

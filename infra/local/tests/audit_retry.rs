@@ -54,8 +54,8 @@ async fn written(services: &Services) -> Vec<AuditEvent> {
     let table = |name| services.table(name);
     let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
     let log = LogId::new("acme", Some("demo"), LogKind::Audit);
-    let found = logs.tail::<AuditEvent>(&log, None).await.unwrap();
-    found.into_iter().map(|found| found.record).collect()
+    let entries = logs.tail::<AuditEvent>(&log, None).await.unwrap();
+    entries.into_iter().map(|entry| entry.record).collect()
 }
 
 #[tokio::test]

@@ -126,11 +126,11 @@ impl World {
     /// Sets the count to that of a project with `count` entries.
     async fn pretend(&self, count: u64) {
         let changes = Changes::default().set("entries", &count).unwrap();
-        let written = self
+        let result = self
             .table
             .update(&self.counted(), &changes, Condition::Present)
             .await;
-        assert_eq!(written.unwrap(), Written::Done);
+        assert_eq!(result.unwrap(), Written::Done);
     }
 
     async fn count(&self) -> Option<i64> {
@@ -193,10 +193,10 @@ async fn the_last_place_is_given_once() {
             let world = world.clone();
             tokio::spawn(async move { world.add(&format!("n{n}")).await })
         });
-        let mut made = 0;
+        let mut count = 0;
         for tried in futures::future::join_all(tries).await {
             match tried.unwrap() {
-                Ok(()) => made += 1,
+                Ok(()) => count += 1,
                 Err(refused) => {
                     assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused:?}");
                     let says = refused.to_string();
@@ -205,7 +205,7 @@ async fn the_last_place_is_given_once() {
                 }
             }
         }
-        assert_eq!((made, world.stored().await), (1, 2), "{kind:?}");
+        assert_eq!((count, world.stored().await), (1, 2), "{kind:?}");
         assert_eq!(world.count().await, Some(10_000));
         // A deletion makes room for one entry.
         world.remove("first").await.unwrap();

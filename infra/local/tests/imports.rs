@@ -37,8 +37,8 @@ struct Messages(Mutex<Vec<String>>);
 
 impl Messages {
     fn take(&self) -> Vec<ImportHint> {
-        let taken = std::mem::take(&mut *self.0.lock().unwrap());
-        taken
+        let hints = std::mem::take(&mut *self.0.lock().unwrap());
+        hints
             .iter()
             .map(|body| serde_json::from_str(body).unwrap())
             .collect()

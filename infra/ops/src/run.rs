@@ -133,7 +133,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                     let newest = runs.find_current(&target.tenant, &run).await?.ok_or(error)?;
                     engine.get(&target.tenant, &newest).await?
                 }
-                found => found?,
+                result => result?,
             };
             let form = Some(HistoryForm::Events { after: 0 });
             let detail = engine.describe(&target.tenant, &state, form).await?;

@@ -75,8 +75,8 @@ fn given(list: &[String]) -> Vec<String> {
 }
 
 /// Refuses unknown names, because a misspelt role would silently grant nothing.
-fn known(what: &str, given: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
-    match given.iter().find(|text| !is_known(text)) {
+fn known(what: &str, texts: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
+    match texts.iter().find(|text| !is_known(text)) {
         Some(unknown) => Err(Error::invalid(format!(
             "There is no {what} '{unknown}'; see ops token --help."
         ))),

@@ -144,13 +144,13 @@ impl Furnishing {
         self.post(&path("/tables"), tables).await;
         for number in 1..=2 {
             let rows = json!([{ "id": number, format!("{table}_c"): self.named("value") }]);
-            let made = self
+            let import = self
                 .create("import", &path("/import"), inline(&table, &rows))
                 .await;
             // Keep the version before the last one.
             if number == 1 {
                 self.household
-                    .keep("version", made["version_id"].as_str().unwrap());
+                    .keep("version", import["version_id"].as_str().unwrap());
             }
         }
         let snapshot = self.named("snapshot");
@@ -161,12 +161,12 @@ impl Furnishing {
 
         let other = json!({ "name": self.named("second") });
         let maker = self.maker();
-        let made = self.client.post(&maker, "/data", &other).await;
-        let made = made.expect_status(201);
-        self.household.keep("other_store", &made.id());
+        let answer = self.client.post(&maker, "/data", &other).await;
+        let store = answer.expect_status(201);
+        self.household.keep("other_store", &store.id());
         self.household
-            .keep("other_version", made.body["version_id"].as_str().unwrap());
-        let path = format!("/data/{}/dashboards", made.id());
+            .keep("other_version", store.body["version_id"].as_str().unwrap());
+        let path = format!("/data/{}/dashboards", store.id());
         self.dashboards(&path, "other_dashboard").await;
     }
 
@@ -215,9 +215,9 @@ impl Furnishing {
     /// Creates a dashboard with a snapshot.
     async fn dashboards(&mut self, path: &str, name: &str) {
         let title = self.named(name);
-        let made = self.create(name, path, dashboard(&title)).await;
+        let dashboard = self.create(name, path, dashboard(&title)).await;
         self.household.keep(&format!("{name}_name"), &title);
-        let path = format!("{path}/{}/versions", made["id"].as_str().unwrap());
+        let path = format!("{path}/{}/versions", dashboard["id"].as_str().unwrap());
         let body = json!({ "name": self.named("shot") });
         self.create(&format!("{name}_version"), &path, body).await;
     }
@@ -280,13 +280,13 @@ impl Furnishing {
         let body = subscription(self.named("trigger"), &workflow);
         self.create("trigger", "/events/subscriptions", body).await;
         let channel = json!({ "name": self.named("channel"), "source": self.named("source") });
-        let made = self.create("channel", "/events/channels", channel.clone()).await;
+        let channel = self.create("channel", "/events/channels", channel.clone()).await;
         self.household
-            .keep("channel_token", made["ingest_token"].as_str().unwrap());
+            .keep("channel_token", channel["ingest_token"].as_str().unwrap());
         let mut signed = channel;
         signed["signature"] = json!({ "header": "x-signature" });
-        let made = self.create("signed_channel", "/events/channels", signed).await;
-        let secret = made["signing_secret"].as_str().unwrap();
+        let signed_channel = self.create("signed_channel", "/events/channels", signed).await;
+        let secret = signed_channel["signing_secret"].as_str().unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(SIGNED_BODY.as_bytes());
         self.household
@@ -306,16 +306,16 @@ impl Furnishing {
             self.household.keep(name, value);
         }
         let search = json!({ "event_id": event });
-        let settled = |found: &Value| {
-            let deliveries = found["deliveries"].as_array().unwrap();
+        let settled = |answer: &Value| {
+            let deliveries = answer["deliveries"].as_array().unwrap();
             let is = |delivery: &Value| {
                 delivery["status"] == "succeeded"
                     || delivery["target_type"] == "workflow" && delivery["status"] == "running"
             };
             deliveries.len() == 2 && deliveries.iter().all(is)
         };
-        let found = self.until("/events/deliveries/search", &search, settled).await;
-        let delivery = &found["deliveries"][0];
+        let answer = self.until("/events/deliveries/search", &search, settled).await;
+        let delivery = &answer["deliveries"][0];
         self.household.keep("delivery", delivery["id"].as_str().unwrap());
         let by_trigger = json!({ "rule_id": self.household.value("trigger") });
         let begun = |page: &Value| page["runs"] != json!([]);
@@ -337,8 +337,8 @@ impl Furnishing {
             .client
             .request(Method::POST, &url)
             .token(&value("channel_token"));
-        let taken = request.json(body).await.expect_status(202);
-        taken.body["event_id"].as_str().unwrap().to_owned()
+        let answer = request.json(body).await.expect_status(202);
+        answer.body["event_id"].as_str().unwrap().to_owned()
     }
 
     async fn cursors(&mut self) {

@@ -80,7 +80,7 @@ impl World {
             furnish(&other, "other", Extent::Plain, "other-account", far),
         ];
         let households = join_all(households).await.into_iter();
-        let households: Vec<_> = households.map(|made| Arc::new(made.unwrap())).collect();
+        let households: Vec<_> = households.map(|household| Arc::new(household.unwrap())).collect();
         let [victim, next, other] = households.as_slice() else {
             panic!("there are three households");
         };
@@ -95,8 +95,8 @@ impl World {
 
     #[track_caller]
     pub fn caller(&self, letter: char) -> &Caller {
-        let found = self.callers.iter().find(|caller| caller.letter == letter);
-        found.unwrap_or_else(|| panic!("there is no caller {letter}"))
+        let caller = self.callers.iter().find(|caller| caller.letter == letter);
+        caller.unwrap_or_else(|| panic!("there is no caller {letter}"))
     }
 
     pub async fn document(&self) -> Value {
@@ -167,7 +167,7 @@ impl World {
     /// Returns every record of the victim, as its owner reads it: the request and the answer.
     pub async fn as_the_owner_sees_it(&self) -> Vec<(String, Value)> {
         let (client, token): (Client, _) = (self.service.deref().clone(), self.victim.value("token"));
-        let mut seen = Vec::new();
+        let mut views = Vec::new();
         for line in OWNERS_VIEW.lines() {
             let line = fill(line, |_, name| self.victim.value(name)).text;
             let (request, body) = line.split_once(" | ").unwrap_or((&line, ""));
@@ -178,9 +178,9 @@ impl World {
             }
             let answer = request.await;
             let body = super::verdict::lasting(&answer.body);
-            seen.push((line.clone(), json!({ "status": answer.status, "body": body })));
+            views.push((line.clone(), json!({ "status": answer.status, "body": body })));
         }
-        seen
+        views
     }
 }
 

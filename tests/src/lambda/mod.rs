@@ -147,7 +147,7 @@ impl Function {
     /// Sends an event, and waits until the function has answered and waits for the next one.
     pub async fn invoke(&mut self, event: Value) -> Answer {
         self.invocations += 1;
-        let given = Instant::now();
+        let start = Instant::now();
         self.runtime
             .give(&format!("invocation-{}", self.invocations), event, TIMEOUT);
         let (at, body) = match self.runtime.said(PATIENCE).await {
@@ -158,7 +158,7 @@ impl Function {
         Answer {
             body: read(&String::from_utf8_lossy(&body)),
             at,
-            took: at - given,
+            took: at - start,
         }
     }
 
@@ -169,14 +169,14 @@ impl Function {
         }
     }
 
-    fn give_up(&self, wanted: &str, said: Option<Said>) -> ! {
-        let said = match said {
+    fn give_up(&self, step: &str, message: Option<Said>) -> ! {
+        let outcome = match message {
             Some(Said::Fails(error)) => format!("fails: {error}"),
             Some(other) => format!("says {other:?}"),
             None => "says nothing".to_owned(),
         };
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        panic!("The function does not {wanted}, but {said}. Its log: {log}");
+        panic!("The function does not {step}, but {outcome}. Its log: {log}");
     }
 
     /// Freezes the process, as Lambda does while a function waits for work.
@@ -190,25 +190,25 @@ impl Function {
 
     /// Returns the ids of the process and of all its descendants.
     pub fn processes(&self) -> Vec<u32> {
-        let mut found = vec![self.process.id()];
+        let mut ids = vec![self.process.id()];
         let mut next = 0;
-        while let Some(id) = found.get(next) {
+        while let Some(id) = ids.get(next) {
             let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
             let children = children.unwrap_or_default();
-            found.extend(
+            ids.extend(
                 children
                     .split_whitespace()
                     .filter_map(|id| id.parse::<u32>().ok()),
             );
             next += 1;
         }
-        found
+        ids
     }
 
     fn signal(&self, signal: &str) {
         let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {id}");
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill {signal} {id}");
     }
 }
 

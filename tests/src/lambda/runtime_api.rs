@@ -42,10 +42,10 @@ struct Shared {
 
 impl RuntimeApi {
     pub async fn start() -> Self {
-        let (work, taken) = mpsc::unbounded_channel();
-        let (says, said) = mpsc::unbounded_channel();
+        let (work, tasks) = mpsc::unbounded_channel();
+        let (says, messages) = mpsc::unbounded_channel();
         let shared = Shared {
-            work: Arc::new(Mutex::new(taken)),
+            work: Arc::new(Mutex::new(tasks)),
             said: says,
         };
         let router = Router::new()
@@ -58,7 +58,11 @@ impl RuntimeApi {
         let listener = listener.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, work, said }
+        Self {
+            address,
+            work,
+            said: messages,
+        }
     }
 
     /// Returns the value of `AWS_LAMBDA_RUNTIME_API`.

@@ -95,7 +95,7 @@ async fn rows_come_as_an_arrow_stream() {
 async fn query_without_an_accepted_form_is_answered_as_json() {
     let store = started().await;
     let body = json!({ "sql": "SELECT 1" });
-    for wanted in [
+    for accepted_type in [
         "*/*",
         "application/json",
         "text/html",
@@ -104,10 +104,14 @@ async fn query_without_an_accepted_form_is_answered_as_json() {
         "nonsense",
         "",
     ] {
-        let answer = accept(&store, wanted, &body).await.expect_status(200);
-        assert_eq!(answer.header("content-type"), "application/json", "{wanted}");
-        assert_eq!(answer.body["rows"], json!([[1]]), "{wanted}");
-        assert_eq!(answer.header("vary"), "accept", "{wanted}");
+        let answer = accept(&store, accepted_type, &body).await.expect_status(200);
+        assert_eq!(
+            answer.header("content-type"),
+            "application/json",
+            "{accepted_type}"
+        );
+        assert_eq!(answer.body["rows"], json!([[1]]), "{accepted_type}");
+        assert_eq!(answer.header("vary"), "accept", "{accepted_type}");
     }
 }
 
@@ -326,7 +330,7 @@ async fn a_check_finds_what_a_run_would() {
     let answer = answer.expect_status(200);
     assert_eq!(answer.body["valid"], false);
     let errors = answer.body["errors"].as_array().unwrap();
-    let found: Vec<_> = errors
+    let positions: Vec<_> = errors
         .iter()
         .map(|error| {
             assert_eq!(
@@ -345,7 +349,7 @@ async fn a_check_finds_what_a_run_would() {
         })
         .collect();
     assert_eq!(
-        found,
+        positions,
         [
             (1, Some(1), Some(1)),
             (2, Some(2), Some(4)),

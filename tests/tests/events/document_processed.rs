@@ -184,9 +184,9 @@ async fn a_process_tells_of_a_document() {
     });
     events.subscribe(&subscription).await;
     let channel = events.plain_channel().await;
-    let run_of = async |found: Value| {
+    let run_of = async |fields: Value| {
         let event = events
-            .event(&channel, &json!({ "document": "invoice-8", "found": found }))
+            .event(&channel, &json!({ "document": "invoice-8", "found": fields }))
             .await;
         let delivery = events
             .delivery_of(&event, &["running", "succeeded", "failed"])
@@ -213,11 +213,11 @@ async fn a_process_tells_of_a_document() {
             .contains("'pageCount'"),
         "{failed}"
     );
-    let told = events
+    let deliveries = events
         .deliveries(&json!({ "action": ["document_processed"] }))
         .await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["event_id"], event["event_id"]);
+    assert_eq!(deliveries.len(), 1, "{deliveries:?}");
+    assert_eq!(deliveries[0]["event_id"], event["event_id"]);
 }
 
 #[tokio::test]

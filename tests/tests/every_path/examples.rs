@@ -77,9 +77,9 @@ impl Story {
         if tests::variable("UPDATE_EXAMPLES").is_some() {
             example.write_body(like);
         } else if example.body() != Some(&like) {
-            let said = example.body().unwrap_or(&Value::Null);
+            let body = example.body().unwrap_or(&Value::Null);
             self.faults.push(format!(
-                "{operation} says {said:#}\nand the service answers {like:#}"
+                "{operation} says {body:#}\nand the service answers {like:#}"
             ));
         }
         answer
@@ -157,14 +157,14 @@ impl Story {
                 .ops(&["event", "publish", "--file", &file.to_string_lossy()]);
             published.expect_success();
         }
-        let counted = json!({
+        let query = json!({
             "from": "2026-11-01T00:00:00Z", "to": "2026-11-04", "metrics": [{ "id": "documents", "operation": "count" }],
         });
         let deadline = Instant::now() + WITHIN;
         loop {
             let answer = self
                 .world
-                .post(&self.world.token, "/audit-trail/aggregate", &counted)
+                .post(&self.world.token, "/audit-trail/aggregate", &query)
                 .await;
             let answer = answer.expect_status(200);
             if answer.body["rows"][0]["metrics"]["documents"] == pages.len() {

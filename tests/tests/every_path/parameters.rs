@@ -28,7 +28,7 @@ impl World {
             .append("t", &json!([{ "id": 1 }, { "id": 2 }]))
             .await
             .expect_status(200);
-        let made = store.post("/dashboards", &dashboard_over_t()).await;
+        let answer = store.post("/dashboards", &dashboard_over_t()).await;
         let template = store
             .service
             .post(&store.token, "/prompts", &prompt("Greeting"))
@@ -36,7 +36,7 @@ impl World {
         let ids = vec![
             ("store_id", store.id.clone()),
             ("table_name", "t".to_owned()),
-            ("dashboard_id", made.expect_status(201).id()),
+            ("dashboard_id", answer.expect_status(201).id()),
             ("pt_id", template.expect_status(201).id()),
         ];
         let admin = store.scope.token(Persona::AccountAdmin);
@@ -86,7 +86,7 @@ fn said(answer: &Answer) -> Value {
 
 /// Paths with the query parameters of their GET, and the type or format of each.
 fn parameters(document: &Value) -> Vec<(String, String, String)> {
-    let mut found = Vec::new();
+    let mut triples = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let parameters = operations["get"]["parameters"].as_array();
         for parameter in parameters
@@ -101,10 +101,10 @@ fn parameters(document: &Value) -> Vec<(String, String, String)> {
                 () => "other",
             };
             let name = parameter["name"].as_str().unwrap();
-            found.push((path.clone(), name.to_owned(), kind.to_owned()));
+            triples.push((path.clone(), name.to_owned(), kind.to_owned()));
         }
     }
-    found
+    triples
 }
 
 #[tokio::test]

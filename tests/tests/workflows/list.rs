@@ -241,8 +241,8 @@ async fn invalid_listing_is_refused() {
         for value in values.as_array().unwrap() {
             let refused = runs.list(&json!({ field: value })).await;
             let refused = refused.expect_error(400, "invalid_request");
-            let named = refused.message().contains(field) || field == "next_page_token";
-            assert!(named, "{value}: {}", refused.text());
+            let names_field = refused.message().contains(field) || field == "next_page_token";
+            assert!(names_field, "{value}: {}", refused.text());
         }
     }
     for size in [1, 500] {

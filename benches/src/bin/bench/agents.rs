@@ -51,11 +51,11 @@ async fn turns(runner: &Runner, model: &ModelServer, tool: &'static str) -> Resu
     for conversation in 0..CONVERSATIONS {
         let asked_at = Arc::new(Mutex::new(Vec::new()));
         let times = Arc::clone(&asked_at);
-        model.answers(move |asked: &Asked| {
+        model.answers(move |request: &Asked| {
             let mut times = times.lock();
             times.push(Instant::now());
             let arguments = match tool {
-                "post_update" => json!({ "message": asked.number.to_string() }),
+                "post_update" => json!({ "message": request.number.to_string() }),
                 _ => json!({ "limit": times.len() }),
             };
             match times.len() < TURNS {

@@ -147,7 +147,7 @@ impl Kind {
         )
         .unlucky("p99", Figure::Milliseconds(percentile(&measured.took, 0.99)));
         let mut rows = vec![match self.wanted {
-            Some(wanted) => p50.held_against("wanted", Figure::Milliseconds(wanted)),
+            Some(target_ms) => p50.held_against("wanted", Figure::Milliseconds(target_ms)),
             None => p50.beside(
                 "of 1,000",
                 Figure::Milliseconds(median(&few.took)),
@@ -170,14 +170,14 @@ impl Kind {
         let mut took = Vec::new();
         for _ in 0..REQUESTS {
             let request = runner.post("/workflows/runs", &self.body);
-            let asked = Instant::now();
+            let start = Instant::now();
             answer(request).await?;
-            took.push(asked.elapsed().as_secs_f64() * 1e3);
+            took.push(start.elapsed().as_secs_f64() * 1e3);
         }
         let page = json_of(runner.post("/workflows/runs", &self.body)).await?;
-        let found = page.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
-        if found as u64 != self.page {
-            return Err(format!("the listing has {found} runs, not {}", self.page).into());
+        let count = page.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
+        if count as u64 != self.page {
+            return Err(format!("the listing has {count} runs, not {}", self.page).into());
         }
         let most = i32::try_from(PAGE)? + 1;
         let units = match self.index {

@@ -43,8 +43,8 @@ pub async fn measure() -> Result<Vec<Row>> {
     let runner = Arc::new(Runner::start(&folder.path().join("data"))?);
     let mut ids = Vec::new();
     for number in 0..PROMPTS {
-        let made = json(runner.post("/prompts", &body(&format!("prompt {number}")))).await?;
-        ids.push(id(&made)?);
+        let prompt = json(runner.post("/prompts", &body(&format!("prompt {number}")))).await?;
+        ids.push(id(&prompt)?);
     }
     let ids = Arc::new(ids);
 

@@ -73,8 +73,8 @@ impl Counter {
             request.insert("ReturnConsumedCapacity".to_owned(), json!("INDEXES"));
         }
         headers.remove("content-length");
-        let sent = self.http.post(&self.backend).headers(headers);
-        let answer = sent.body(request.to_string()).send().await?;
+        let backend_request = self.http.post(&self.backend).headers(headers);
+        let answer = backend_request.body(request.to_string()).send().await?;
         let status = answer.status();
         let bytes = answer.bytes().await?;
         let answer: Value = serde_json::from_slice(&bytes)?;
@@ -89,18 +89,18 @@ impl Counter {
             .iter()
             .filter_map(|each| each.get("CapacityUnits")?.as_f64())
             .sum::<f64>();
-        let mut taken = self.taken();
+        let mut usage = self.taken();
         if ["BatchGetItem", "GetItem", "Query"].contains(&operation.as_str()) {
-            taken.read_units += units;
+            usage.read_units += units;
         } else {
-            taken.write_units += units;
+            usage.write_units += units;
             for each in &consumed {
                 for (place, units) in places(each) {
-                    *taken.written.entry(place).or_default() += units;
+                    *usage.written.entry(place).or_default() += units;
                 }
             }
         }
-        *taken.calls.entry(operation).or_default() += 1;
+        *usage.calls.entry(operation).or_default() += 1;
         let headers = [("content-type", "application/x-amz-json-1.0")];
         Ok((status, headers, bytes).into_response())
     }

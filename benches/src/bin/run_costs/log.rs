@@ -24,13 +24,8 @@ use crate::counter::{Counter, Taken};
 const EVENTS: u64 = 2_000;
 const FEW: u64 = 50;
 
-pub async fn costs(
-    data: &DataDir,
-    objects: Objects,
-    counted: &Aws,
-    counter: &Counter,
-) -> Result<Value, Error> {
-    let table = |name| counted.table(name);
+pub async fn costs(data: &DataDir, objects: Objects, aws: &Aws, counter: &Counter) -> Result<Value, Error> {
+    let table = |name| aws.table(name);
     let tenant = Tenant::new("acme", "archived")?;
     let events = Events::new(table(EVENTS_TABLE));
     // The log's head is written once, not per event, so write it before counting.

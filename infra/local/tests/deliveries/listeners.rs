@@ -55,16 +55,16 @@ async fn a_run_is_told_of_the_events_that_may_fit() {
     listen(&world, &other, "a", json!([{ "type": "content.create" }])).await;
     assert_eq!(count(&world).await, 3);
 
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for _ in 0..2 {
-        told.push(json!(world.event(None).await));
+        events.push(json!(world.event(None).await));
         assert_eq!(world.match_told().await, 0);
     }
     world.follow_hints().await;
     let state = world.engine.get(&world.tenant, &run).await.unwrap();
     assert_eq!(state.signals, 2);
     let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
-    assert_eq!(serde_json::to_value(&detail).unwrap()["result"], json!(told));
+    assert_eq!(serde_json::to_value(&detail).unwrap()["result"], json!(events));
     let other = world.engine.get(&world.tenant, &other).await.unwrap();
     assert_eq!(other.signals, 0);
 }

@@ -110,15 +110,15 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
     record.envelope = record.envelope.replace(&id, &record.id);
     record.details_key = Some("payloads/none".to_owned());
     world.events.insert(&world.tenant, &record).await.unwrap();
-    let mut told = 0;
+    let mut messages = 0;
     for _ in 0..120 {
         world.pass(60);
         world.sweeper.sweep(0).await.unwrap();
-        told += world.match_told().await;
+        messages += world.match_told().await;
     }
     assert!(
-        (3..=12).contains(&told),
-        "it was told {told} times within two hours"
+        (3..=12).contains(&messages),
+        "it was told {messages} times within two hours"
     );
     // A continued run delivers it, because the first run's timestamp is too old to sign.
     world.follow_hints().await;

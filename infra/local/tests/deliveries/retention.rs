@@ -12,8 +12,8 @@ use crate::world::World;
 const DAY_SECONDS: i64 = 24 * 3_600;
 
 async fn found(world: &World, delivery: &DeliveryRecord) -> Option<DeliveryRecord> {
-    let found = world.deliveries.find(&world.tenant, &delivery.id).await;
-    found.unwrap()
+    let delivery = world.deliveries.find(&world.tenant, &delivery.id).await;
+    delivery.unwrap()
 }
 
 async fn expire(world: &World) {

@@ -225,10 +225,10 @@ impl World {
         let services = Services::open(&data).unwrap().behind(layers);
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let local_services = services.clone();
-        let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
+        let (bus_messages, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
         let table = |name| services.table(name);
         let objects = services.bucket(DATA_BUCKET);
-        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(told.clone())]));
+        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(bus_messages.clone())]));
         let sealer: Arc<dyn Sealer> = Arc::new(LocalSealer::open(&data).unwrap());
         let events = Events::new(table(EVENTS_TABLE));
         let deliveries = Deliveries::new(table(EVENTS_TABLE));
@@ -310,7 +310,7 @@ impl World {
             engine,
             events,
             deliveries,
-            told,
+            told: bus_messages,
             hints,
             letters,
             services: local_services,
@@ -401,13 +401,13 @@ impl World {
         let sealed = "x".repeat(64);
         subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));
         let next = subscription.record(record.revision + 1).unwrap();
-        let written = self
+        let outcome = self
             .matcher
             .subscriptions
             .save(&self.tenant, &next)
             .await
             .unwrap();
-        assert_eq!(written, platform::records::Written::Done);
+        assert_eq!(outcome, platform::records::Written::Done);
     }
 
     /// Publishes an external event. Returns its id.
@@ -463,8 +463,8 @@ impl World {
     /// Works until no message is due.
     pub async fn settle(&self) {
         for _ in 0..100 {
-            let is_idle = |kept: &Kept| {
-                let messages = kept.messages.lock().unwrap();
+            let is_idle = |queue: &Kept| {
+                let messages = queue.messages.lock().unwrap();
                 messages.iter().all(|(at, _)| *at > self.clock.now())
             };
             if is_idle(&self.told) && is_idle(&self.hints) {
@@ -479,7 +479,7 @@ impl World {
     /// Returns all deliveries, newest first.
     pub async fn all(&self) -> Vec<DeliveryRecord> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
-        let (found, _) = self
+        let (summaries, _) = self
             .deliveries
             .list(
                 &self.tenant,
@@ -491,7 +491,7 @@ impl World {
             .await
             .unwrap();
         let mut records = Vec::new();
-        for summary in found {
+        for summary in summaries {
             records.push(self.deliveries.get(&self.tenant, &summary.id).await.unwrap());
         }
         records

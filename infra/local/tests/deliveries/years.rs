@@ -131,18 +131,18 @@ impl Years {
     }
 
     async fn known(&mut self) -> Vec<DeliveryRecord> {
-        let known = self.world.all().await;
+        let deliveries = self.world.all().await;
         self.ever_delivered
-            .extend(known.iter().map(|delivery| delivery.id.clone()));
-        known
+            .extend(deliveries.iter().map(|delivery| delivery.id.clone()));
+        deliveries
     }
 
     /// Checks that nothing in use is gone.
     async fn check(&mut self, at: &str) {
         for event in self.unarchived.iter().chain(&self.unmatched) {
-            let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
+            let record = self.world.events.find(&self.world.tenant, event).await.unwrap();
             assert!(
-                found.is_some(),
+                record.is_some(),
                 "{at}: the event {event} is gone before it was archived and matched"
             );
         }
@@ -154,9 +154,9 @@ impl Years {
                 continue;
             }
             let event = &delivery.event_id;
-            let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
+            let record = self.world.events.find(&self.world.tenant, event).await.unwrap();
             assert!(
-                found.is_some() || delivery.status.is_final(),
+                record.is_some() || delivery.status.is_final(),
                 "{at}: no event of {delivery:?}"
             );
             let Some(run) = &delivery.workflow_run_id else {
@@ -180,21 +180,21 @@ impl Years {
 
     /// Returns everything that remains after all work has ended and expired.
     async fn left(&self) -> Vec<String> {
-        let mut left = Vec::new();
+        let mut keys = Vec::new();
         for name in [RUNS_TABLE, EVENTS_TABLE] {
             let (records, next) = self.world.services.table(name).scan(None).await.unwrap();
             assert!(next.is_none());
-            left.extend(
+            keys.extend(
                 records
                     .into_iter()
                     .map(|(key, _)| format!("{} {}", key.pk, key.sk)),
             );
         }
         // The log keeps its own state.
-        left.retain(|key| !key.starts_with("acme#*#event-logs"));
+        keys.retain(|key| !key.starts_with("acme#*#event-logs"));
         let bucket = self.world.services.bucket(DATA_BUCKET);
         for folder in ["payloads/", "states/"] {
-            left.extend(
+            keys.extend(
                 bucket
                     .list(folder)
                     .await
@@ -203,7 +203,7 @@ impl Years {
                     .map(|object| object.key),
             );
         }
-        left
+        keys
     }
 }
 
@@ -241,7 +241,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             years.world.pass(40 * DAY_SECONDS);
             years.remove().await;
         }
-        let left = years.left().await;
-        assert_eq!(left, Vec::<String>::new(), "seed {seed}");
+        let keys = years.left().await;
+        assert_eq!(keys, Vec::<String>::new(), "seed {seed}");
     }
 }

@@ -126,15 +126,15 @@ fn selections() -> Vec<RunSelection> {
 }
 
 fn expected(all: &[Known], selection: &RunSelection) -> Vec<String> {
-    let is = |wanted: &Option<String>, had: Option<&str>| wanted.is_none() || wanted.as_deref() == had;
-    let taken = all.iter().filter(|run| {
+    let is = |expected: &Option<String>, had: Option<&str>| expected.is_none() || expected.as_deref() == had;
+    let runs = all.iter().filter(|run| {
         is(&selection.workflow_type, Some(run.workflow_type))
             && is(&selection.rule_id, run.about.rule_id.as_deref())
             && is(&selection.document_id, run.about.document_id.as_deref())
             && is(&selection.initiated_by, Some(&run.about.initiated_by))
             && (selection.statuses.is_empty() || selection.statuses.contains(&run.status))
     });
-    taken.map(|run| run.run_id.clone()).collect()
+    runs.map(|run| run.run_id.clone()).collect()
 }
 
 #[tokio::test]

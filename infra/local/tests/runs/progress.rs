@@ -231,8 +231,8 @@ async fn a_worker_about_to_drive_a_run_gets_no_second_hint() {
     let run = world.begin("Listen", "w", Value::Null).await;
     let signal = async || {
         let input = Payload::from_value("x").unwrap();
-        let sent = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
-        sent.await.unwrap();
+        let signal = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
+        signal.await.unwrap();
         let hints = world.hints().into_iter();
         hints.map(|(_, delay)| delay).collect::<Vec<_>>()
     };

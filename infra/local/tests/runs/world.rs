@@ -163,15 +163,15 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
 fn engine(
     store: Arc<Flaky>,
     calls: &Arc<AtomicU32>,
-    sent: &Arc<Sent>,
+    messages: &Arc<Sent>,
     clock: &Clock,
     worker: &str,
 ) -> Engine {
     Engine::new(EngineServices {
         store,
         registry: Arc::new(registry(calls)),
-        queue: sent.clone(),
-        bus: sent.clone(),
+        queue: messages.clone(),
+        bus: messages.clone(),
         clock: clock.clone(),
         ids: Ids::Random,
         sleep: Arc::new(TokioSleep),
@@ -221,9 +221,9 @@ impl Store for Flaky {
     }
 
     async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed> {
-        let left = self.failing.load(Ordering::SeqCst);
-        if left > 0 {
-            self.failing.store(left - 1, Ordering::SeqCst);
+        let failures = self.failing.load(Ordering::SeqCst);
+        if failures > 0 {
+            self.failing.store(failures - 1, Ordering::SeqCst);
             return Err(Error::unavailable("the records are away"));
         }
         let swallows = self.swallowing.next.swap(0, Ordering::SeqCst);
@@ -265,7 +265,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
         let services = Services::open(&data).unwrap();
-        let (sent, clock) = (
+        let (messages, clock) = (
             Arc::new(Sent::default()),
             Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),
         );
@@ -279,14 +279,14 @@ impl World {
             failing: failing.clone(),
             swallowing: swallowing.clone(),
         });
-        let engine = engine(store.clone(), &calls, &sent, &clock, "this");
+        let engine = engine(store.clone(), &calls, &messages, &clock, "this");
         Self {
             engine,
             store,
             failing,
             swallowing,
             calls,
-            sent,
+            sent: messages,
             clock,
             tenant: Tenant::new("acme", "demo").unwrap(),
             objects,

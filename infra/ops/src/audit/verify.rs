@@ -93,15 +93,11 @@ async fn known(target: &Target) -> Result<Vec<ExpectedDigest>> {
         for log in logs.all(kind).await? {
             let head = logs.head(&log).await?;
             // An archiver that died has the text of a digest that is no object yet.
-            let written = head.filter(|head| head.unwritten_digest.is_none());
-            expected.extend(
-                written
-                    .and_then(|head| head.last_digest)
-                    .map(|last| ExpectedDigest {
-                        name: last.name,
-                        sha256: last.sha256,
-                    }),
-            );
+            let head = head.filter(|head| head.unwritten_digest.is_none());
+            expected.extend(head.and_then(|head| head.last_digest).map(|last| ExpectedDigest {
+                name: last.name,
+                sha256: last.sha256,
+            }));
         }
     }
     Ok(expected)
@@ -128,8 +124,8 @@ fn note(path: &Path, report: &Report) -> Result<()> {
     // A check that dies leaves the earlier notes.
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
-    let written = std::fs::write(&part, lines).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|cause| unusable(path, &cause))
+    let result = std::fs::write(&part, lines).and_then(|()| std::fs::rename(&part, path));
+    result.map_err(|cause| unusable(path, &cause))
 }
 
 fn unusable(path: &Path, cause: &dyn std::fmt::Display) -> Error {
@@ -181,9 +177,9 @@ fn lines(report: &Report) -> String {
             finding.detail
         ));
     }
-    let left = report.findings.len().saturating_sub(SHOWN) as u64 + report.further_findings;
-    if left > 0 {
-        lines.push(format!("       and {left} more; --json names up to 1,000."));
+    let more = report.findings.len().saturating_sub(SHOWN) as u64 + report.further_findings;
+    if more > 0 {
+        lines.push(format!("       and {more} more; --json names up to 1,000."));
     }
     if report.is_complete() {
         lines.push(

@@ -98,20 +98,20 @@ fn check_versions(dashboard: &Dashboard, head: &DashboardRecord, report: &mut im
         report("is not what its current version keeps");
     }
     let snapshots = dashboard.versions.values().filter(|version| version.is_snapshot);
-    let named: BTreeMap<_, _> = snapshots
+    let names: BTreeMap<_, _> = snapshots
         .filter_map(|version| Some((version.name.as_ref()?.to_lowercase(), version.id.clone())))
         .collect();
-    if named != dashboard.snapshot_names {
+    if names != dashboard.snapshot_names {
         report("has a snapshot that does not hold its name");
     }
 }
 
 fn read<T: DeserializeOwned>(key: &Key, record: &Value, findings: &mut Vec<String>) -> Option<T> {
-    let read = serde_json::from_value(record.clone()).ok();
-    if read.is_none() {
+    let value = serde_json::from_value(record.clone()).ok();
+    if value.is_none() {
         findings.push(format!("The record {} / {} cannot be read.", key.pk, key.sk));
     }
-    read
+    value
 }
 
 /// Returns the id that a name's record holds.

@@ -48,8 +48,8 @@ fn check(service: &Service) {
         // Other tests write to a shared service meanwhile.
         return;
     }
-    let checked = service.operator().json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    let report = service.operator().json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
 }
 
 #[tokio::test]
@@ -175,12 +175,12 @@ async fn imports_taken_at_once_all_land_once() {
     store.table("t", &["id BIGINT", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(10).as_bytes());
     let before = store.detail().await["version_count"].as_u64().unwrap();
-    let taken = join_all((0..8).map(|_| taken(&store, artifact("t", "out/rows.csv")))).await;
+    let paths = join_all((0..8).map(|_| taken(&store, artifact("t", "out/rows.csv")))).await;
     // Other imports run meanwhile.
     for _ in 0..3 {
         store.append("t", &json!([{ "id": 0 }])).await.expect_status(200);
     }
-    for path in &taken {
+    for path in &paths {
         assert_eq!(store.ended_import(path).await["status"], "COMPLETED");
     }
     assert_eq!(
@@ -227,17 +227,17 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart_loc
 
 /// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     // Ignore files that vanish meanwhile.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
+            paths.extend(files(&path));
         } else {
-            found.insert(path);
+            paths.insert(path);
         }
     }
-    found
+    paths
 }
 
 /// Each stage of an import shows by its file: its input, its segment, and then each object that it stores.
@@ -275,8 +275,8 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once_locally() {
         let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "COMPLETED", "{part}: {record}");
         imports += 1;
-        let counted = store.rows("SELECT count(*), count(DISTINCT id) FROM t").await;
-        assert_eq!(counted, json!([[100_000 * imports, 100_000]]), "{part}");
+        let counts = store.rows("SELECT count(*), count(DISTINCT id) FROM t").await;
+        assert_eq!(counts, json!([[100_000 * imports, 100_000]]), "{part}");
         let after = store.detail().await["version_count"].as_u64().unwrap();
         assert_eq!(after, versions + 1, "{part}");
         check(&store.service);

@@ -33,8 +33,8 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
                     "matched": matched, "rationale": "r".repeat(2_000),
                 });
                 assert_eq!(delivery["semantic_evaluation"], evaluation);
-                let sent = world.events.receiver.received_at(&format!("/{action}"));
-                assert_eq!(sent.len(), usize::from(is_sent), "{action}");
+                let requests = world.events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(requests.len(), usize::from(is_sent), "{action}");
                 let reason = if is_sent {
                     Value::Null
                 } else {
@@ -49,23 +49,23 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
 #[tokio::test]
 async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
     let world = Judged::start_local().await;
-    for (name, said, told) in [
+    for (name, reply, phrase) in [
         ("nonsense", Said::Text("It may be.".to_owned()), "schema"),
         ("refused", Said::Status(400), "status 400"),
     ] {
-        world.model.answers(move |_| said.clone());
-        let mut sent = Vec::new();
+        world.model.answers(move |_| reply.clone());
+        let mut events = Vec::new();
         for evaluator in EVALUATORS {
             for mode in MODES {
                 for rule in RULES {
                     let action = format!("{name}-{evaluator}-{mode}-{rule}");
                     world.subscribe(&action, condition(evaluator, mode, rule)).await;
                     let event = world.send(&json!({ "action": action })).await;
-                    sent.push((action, event, mode, rule));
+                    events.push((action, event, mode, rule));
                 }
             }
         }
-        for (action, event, mode, rule) in sent {
+        for (action, event, mode, rule) in events {
             let stops = mode == "enforce" && rule == "fail_closed";
             let status = if stops { "failed" } else { "succeeded" };
             let delivery = world.events.delivery_of(&event, &[status]).await;
@@ -73,7 +73,7 @@ async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
             assert_eq!(evaluation["status"], "error", "{action}");
             assert_eq!(evaluation["matched"], Value::Null, "{action}");
             let error = evaluation["error"].as_str().unwrap();
-            assert!(error.contains(told), "{action}: {error}");
+            assert!(error.contains(phrase), "{action}: {error}");
             if stops {
                 assert_eq!(delivery["last_error"], error, "{action}");
             }
@@ -94,16 +94,16 @@ async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text_local
         ),
         ("text", json!({ "matched": "true", "rationale": null }), true),
     ] {
-        let said = output.clone();
-        world.model.answers(move |_| Said::output(&said));
-        let asked = world.model.asked().len();
+        let reply = output.clone();
+        world.model.answers(move |_| Said::output(&reply));
+        let count = world.model.asked().len();
         world
             .subscribe(action, condition("interaction", "enforce", "fail_closed"))
             .await;
         let status = if matched { "succeeded" } else { "cancelled" };
         let delivery = world.delivered(action, status).await;
         assert_eq!(delivery["semantic_evaluation"]["matched"], matched, "{action}");
-        assert_eq!(world.model.asked().len(), asked + 1, "{action}");
+        assert_eq!(world.model.asked().len(), count + 1, "{action}");
     }
 }
 
@@ -137,8 +137,8 @@ async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again_locally() 
                 let delivery = events.delivery_of(&event, &[status]).await;
                 let error = delivery["semantic_evaluation"]["error"].as_str().unwrap();
                 assert!(error.contains("No language model is configured."), "{error}");
-                let sent = events.receiver.received_at(&format!("/{action}"));
-                assert_eq!(sent.len(), usize::from(!stops), "{action}");
+                let requests = events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(requests.len(), usize::from(!stops), "{action}");
             }
         }
     }
@@ -181,7 +181,7 @@ async fn a_verdict_is_not_asked_for_again_locally() {
 #[tokio::test]
 async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|asked| match asked.number {
+    world.model.answers(|request| match request.number {
         1 => Said::Status(500),
         2 => Said::Throttled(0),
         // Longer than a call waits, so the next attempt comes on its own.
@@ -199,18 +199,18 @@ async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
 async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_locally() {
     let world = Judged::start_local().await;
     let gate = Arc::new(Notify::new());
-    let held = Arc::clone(&gate);
-    world.model.answers(move |asked| match asked.user() {
+    let model_gate = Arc::clone(&gate);
+    world.model.answers(move |request| match request.user() {
         text if text.contains("hangs") => Said::Hangs,
         text if text.contains("slow") => {
-            Said::Held(Arc::clone(&held), Box::new(Said::verdict(true, "It is.")))
+            Said::Held(Arc::clone(&model_gate), Box::new(Said::verdict(true, "It is.")))
         }
         _ => Said::verdict(true, "It is."),
     });
     world.subscribe("held", plain()).await;
-    let sent = |text: &str| json!({ "action": "held", "text": text });
-    let slow = world.send(&sent("slow")).await;
-    let hanging = world.send(&sent("hangs")).await;
+    let body = |text: &str| json!({ "action": "held", "text": text });
+    let slow = world.send(&body("slow")).await;
+    let hanging = world.send(&body("hangs")).await;
     world.model.asked_times(2).await;
     for event in [&slow, &hanging] {
         let delivery = world.events.delivery_of(event, &["evaluating"]).await;
@@ -218,13 +218,13 @@ async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_l
         assert_eq!(delivery["attempt_count"], 0);
         let refused = world.retry(&delivery).expect_refusal();
         assert!(refused.stderr.contains("is being evaluated"), "{refused:?}");
-        let found = world
+        let deliveries = world
             .events
             .deliveries(&json!({ "event_id": event, "status": ["evaluating"] }))
             .await;
-        assert_eq!(found.len(), 1);
+        assert_eq!(deliveries.len(), 1);
     }
-    let quick = world.send(&sent("quick")).await;
+    let quick = world.send(&body("quick")).await;
     world.events.delivery_of(&quick, &["succeeded"]).await;
     gate.notify_one();
     world.events.delivery_of(&slow, &["succeeded"]).await;
@@ -238,7 +238,7 @@ async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_l
 #[tokio::test]
 async fn an_evaluation_survives_the_end_of_the_process_locally() {
     let mut world = Judged::start_local().await;
-    world.model.answers(|asked| match asked.number {
+    world.model.answers(|request| match request.number {
         1 => Said::Hangs,
         _ => Said::verdict(true, "It is."),
     });

@@ -8,7 +8,7 @@ use tests::model::{ModelServer, Said};
 async fn an_event_starts_an_agent_with_its_data_and_the_role_of_the_subscription_locally() {
     let model = ModelServer::start().await;
     let events = Events::start_local_with(&model.variables()).await;
-    model.answers(|asked| match asked.texts("tool").is_empty() {
+    model.answers(|request| match request.texts("tool").is_empty() {
         true => Said::Calls(vec![("list_runs", json!({}))]),
         false => Said::Text("Looked at it.".to_owned()),
     });
