@@ -190,7 +190,7 @@ fn bytes(row: &str, number: usize) -> Vec<u8> {
 }
 
 /// Sends the bodies of numbered rows. Returns the faults of the answers.
-async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
+async fn send_rows(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for chunk in rows.chunks(AT_ONCE) {
         let answers = chunk.iter().map(|(number, row)| {
@@ -244,7 +244,7 @@ async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     let numbered = rows(BODIES).enumerate();
     let (accepted, refused): (Vec<_>, Vec<_>) = numbered.partition(|(_, row)| row.starts_with('2'));
     let before = operations.state().await;
-    let mut wrong = sent(&operations, &refused).await;
+    let mut wrong = send_rows(&operations, &refused).await;
     let after = operations.state().await;
     for (before, after) in before
         .iter()
@@ -253,7 +253,7 @@ async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     {
         wrong.push(format!("a body that was refused changed {before} to {after}"));
     }
-    wrong.extend(sent(&operations, &accepted).await);
+    wrong.extend(send_rows(&operations, &accepted).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     operations.check_alive().await;
 }
@@ -341,7 +341,7 @@ async fn a_body_of_another_type_or_size_is_refused_locally() {
 }
 
 /// Bytes that a server sent until it closed the connection.
-pub(crate) struct Sent {
+pub(crate) struct RawAnswer {
     pub answer: Answer,
     /// Bytes after the answer.
     pub rest: Vec<u8>,
@@ -349,7 +349,7 @@ pub(crate) struct Sent {
 
 /// Sends the bytes of a request over a new connection, and reads everything that comes back. With `is_cut`,
 /// sending is closed after them.
-pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> Sent {
+pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> RawAnswer {
     let address = client.address();
     let socket = TcpStream::connect(address).await.expect("the service listens");
     let (mut from, mut to) = socket.into_split();
@@ -391,7 +391,7 @@ pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> S
         bytes: body.to_vec(),
         body: serde_json::from_slice(body).unwrap_or_default(),
     };
-    Sent {
+    RawAnswer {
         answer,
         rest: rest.to_vec(),
     }
@@ -443,7 +443,7 @@ async fn a_body_ends_where_the_protocol_says_locally() {
             .replace("\\r", "\r")
             .replace("\\n", "\n")
             .replace("\\t", "\t");
-        let Sent { answer, rest } = exchange(service, &bytes(&text, 0), words.contains(&"cut")).await;
+        let RawAnswer { answer, rest } = exchange(service, &bytes(&text, 0), words.contains(&"cut")).await;
         // A request that is not HTTP is refused by a layer that does not know the form of errors.
         if !words.contains(&"bare") && answer.status >= 400 {
             answer.check_error();

@@ -40,7 +40,7 @@ impl Row {
     }
 
     /// Formats a fault with its row.
-    fn told(&self, wrong: &str) -> String {
+    fn describe(&self, wrong: &str) -> String {
         let condition: String = self.condition.chars().take(150).collect();
         format!("line {}: {wrong}: {condition}", self.line)
     }
@@ -181,7 +181,7 @@ impl Target {
                 .iter()
                 .any(|(status, _)| status == "succeeded" || status == "failed");
             if is_ended || Instant::now() > deadline {
-                return Some(row.told(&format!("not {} but {outcomes:?}", row.outcome)));
+                return Some(row.describe(&format!("not {} but {outcomes:?}", row.outcome)));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -204,7 +204,7 @@ async fn every_condition_is_refused_or_ends_on_a_large_event() {
         }
         if !is_right {
             let text: String = answer.text().chars().take(200).collect();
-            wrong.push(row.told(&format!("not {} but {text}", row.status)));
+            wrong.push(row.describe(&format!("not {} but {text}", row.status)));
         }
     }
     let subscriptions = target.events.get(&target.events.token, SUBSCRIPTIONS).await;

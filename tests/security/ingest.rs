@@ -206,7 +206,7 @@ impl Channels {
 }
 
 /// Returns an answer's headers and body, without its date and the headers of AWS.
-fn shown(answer: &Answer) -> (Vec<(String, String)>, String) {
+fn visible_parts(answer: &Answer) -> (Vec<(String, String)>, String) {
     let text = |(name, value): (&reqwest::header::HeaderName, &reqwest::header::HeaderValue)| {
         (
             name.to_string(),
@@ -227,12 +227,12 @@ fn fault(answer: &Answer, status: u16, refusal: &Answer) -> Option<String> {
     }
     let is_taken = || answer.body["event_id"].as_str().is_some_and(|id| id.len() == 36);
     let is_right = match status {
-        401 => shown(answer) == shown(refusal),
+        401 => visible_parts(answer) == visible_parts(refusal),
         202 => is_taken(),
         _ => true,
     };
     let is_right = is_right && answer.status == status;
-    (!is_right).then(|| format!("{} {:?}", answer.status, shown(answer)))
+    (!is_right).then(|| format!("{} {:?}", answer.status, visible_parts(answer)))
 }
 
 /// Sends requests, each with its row and its status, and asserts the answers.

@@ -109,7 +109,7 @@ fn process(tasks: &Value) -> Value {
 
 /// Makes calls in a process that an event with this payload starts. Returns what each of them gave: its
 /// output, or the reason why there is none.
-pub async fn told(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
+pub async fn call_results(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
     let mut tasks: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -188,7 +188,7 @@ async fn no_call_of_a_process_reaches_the_runner_locally() {
             "operationId": "token", "parameters": parameters,
         } }));
     }
-    let results = told(&events, &calls, &json!({})).await;
+    let results = call_results(&events, &calls, &json!({})).await;
     assert_eq!(results.len(), calls.len());
     for (index, call) in calls.iter().enumerate() {
         let outcome = &results[&format!("call{index}")];
@@ -196,7 +196,7 @@ async fn no_call_of_a_process_reaches_the_runner_locally() {
         assert!(!outcome.to_string().contains("eyJ"), "a token: {outcome}");
     }
     // A redirect is an answer and leads nowhere.
-    let results = told(
+    let results = call_results(
         &events,
         &[followed, get_call(&format!("http://{leading}/document"))],
         &json!({}),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::agents::Agents;
-use tests::model::Said;
+use tests::model::Reply;
 use tests::{Persona, Receiver, Run};
 
 /// Words of the model, which the owner alone may read.
@@ -30,7 +30,7 @@ impl Household {
         );
         world
             .model
-            .answers(|_| Said::Calls(vec![("finish", json!({ "result": { "total": WORDS } }))]));
+            .answers(|_| Reply::Calls(vec![("finish", json!({ "result": { "total": WORDS } }))]));
         let receiver = Receiver::start().await;
         let household = Self {
             private: Run::missing(),

@@ -168,7 +168,7 @@ async fn no_header_makes_a_token_hold() {
     forge.ask(&same).await.expect_status(200);
     let all: Vec<_> = rows(HEADERS).map(|row| (row.to_owned(), sign(row))).collect();
     forge.check(&all).await;
-    let requests = server.asked();
+    let requests = server.requests();
     assert!(
         requests.is_empty(),
         "a token's own key set was asked for: {requests:?}"

@@ -272,7 +272,7 @@ impl Runs {
     }
 
     /// Returns the workflow ids of the runs that a selection finds, newest first.
-    pub async fn found(&self, selection: &Value) -> Vec<String> {
+    pub async fn workflow_ids(&self, selection: &Value) -> Vec<String> {
         let page = self.list(selection).await.expect_status(200).body;
         let runs = page["runs"].as_array().expect("a listing has runs");
         let id = |run: &Value| run["workflow_id"].as_str().unwrap_or_default().to_owned();

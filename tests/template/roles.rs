@@ -74,7 +74,7 @@ fn calls(path: &str) -> BTreeSet<Grant> {
         .collect()
 }
 
-fn made() -> BTreeSet<Grant> {
+fn recorded_calls() -> BTreeSet<Grant> {
     calls("tests/data/aws-calls.txt")
 }
 
@@ -89,7 +89,7 @@ fn covers(grant: &Grant, call: &Grant) -> bool {
 
 #[test]
 fn a_role_may_do_what_its_function_does() {
-    let (granted, calls) = (granted(), made());
+    let (granted, calls) = (granted(), recorded_calls());
     assert!(calls.len() > 50, "{} calls", calls.len());
     let missing: Vec<_> = calls
         .iter()
@@ -123,7 +123,7 @@ fn reads_queues() -> BTreeSet<Grant> {
 
 #[test]
 fn a_role_may_do_nothing_else() {
-    let (seen_calls, reads_queues) = (made(), reads_queues());
+    let (seen_calls, reads_queues) = (recorded_calls(), reads_queues());
     let rare = calls("tests/data/rare-calls.txt");
     let unseen: Vec<_> = granted()
         .into_iter()

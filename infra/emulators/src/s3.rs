@@ -33,12 +33,12 @@ use tower::ServiceExt;
 const PAGE: usize = 100;
 
 #[derive(Clone)]
-struct Stored {
+struct StoredObject {
     bytes: Bytes,
     modified: Timestamp,
 }
 
-impl Stored {
+impl StoredObject {
     fn now(bytes: Bytes) -> Self {
         let millis = u64::try_from(Clock::System.now().as_millis()).unwrap_or_default();
         let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
@@ -49,7 +49,7 @@ impl Stored {
     }
 }
 
-type Contents = BTreeMap<(String, String), Stored>;
+type Contents = BTreeMap<(String, String), StoredObject>;
 
 /// Objects of every bucket.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ impl S3Emulator {
             .layer(DefaultBodyLimit::disable())
     }
 
-    fn find(&self, bucket: &str, key: &str) -> S3Result<Stored> {
+    fn find(&self, bucket: &str, key: &str) -> S3Result<StoredObject> {
         if let Some(object) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
             return Ok(object.clone());
         }
@@ -93,7 +93,7 @@ impl S3Emulator {
         }
         let contents = std::fs::read(self.folder.join(bucket).join(key));
         contents
-            .map(|bytes| Stored::now(bytes.into()))
+            .map(|bytes| StoredObject::now(bytes.into()))
             .map_err(|_| s3_error!(NoSuchKey))
     }
 
@@ -110,7 +110,7 @@ fn length(bytes: &Bytes) -> Option<i64> {
 impl S3 for S3Emulator {
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         let input = request.input;
-        let Stored { mut bytes, modified } = self.find(&input.bucket, &input.key)?;
+        let StoredObject { mut bytes, modified } = self.find(&input.bucket, &input.key)?;
         let mut content_range = None;
         if let Some(range) = input.range {
             let whole = bytes.len() as u64;
@@ -151,7 +151,7 @@ impl S3 for S3Emulator {
         if input.if_none_match.is_some() && contents.contains_key(&place) {
             return Err(s3_error!(PreconditionFailed));
         }
-        contents.insert(place, Stored::now(pieces.concat().into()));
+        contents.insert(place, StoredObject::now(pieces.concat().into()));
         Ok(S3Response::new(PutObjectOutput::default()))
     }
 

@@ -26,7 +26,7 @@ const COUNT: Duration = Duration::from_millis(100);
 
 /// Runs Millrace with faults.
 #[derive(Parser)]
-struct Given {
+struct FaultArguments {
     #[command(flatten)]
     runner: Arguments,
     /// Seed of the faults.
@@ -81,7 +81,7 @@ impl Layers for Around {
 
 fn main() -> ExitCode {
     program::run_if_child();
-    let arguments = Given::parse();
+    let arguments = FaultArguments::parse();
     let (faults, clock) = (Faults::seeded(arguments.seed), Clock::shifted());
     faults.on(arguments.faults);
     clock.advance_ms(arguments.clock_ahead_hours.saturating_mul(3_600_000));

@@ -17,7 +17,7 @@ pub struct Stalling<C> {
     limit: Duration,
     /// Runs from the first waiting write until enough bytes are read.
     late: Option<Pin<Box<Sleep>>>,
-    taken: usize,
+    byte_count: usize,
 }
 
 impl<C> Stalling<C> {
@@ -27,7 +27,7 @@ impl<C> Stalling<C> {
             connection,
             limit,
             late: None,
-            taken: 0,
+            byte_count: 0,
         }
     }
 }
@@ -40,8 +40,8 @@ impl<C: AsyncWrite + Unpin> Stalling<C> {
         progress: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(count)) = progress {
-            self.taken += count;
-            if self.taken >= LEAST_BYTES {
+            self.byte_count += count;
+            if self.byte_count >= LEAST_BYTES {
                 self.reset();
             }
         }
@@ -57,7 +57,7 @@ impl<C: AsyncWrite + Unpin> Stalling<C> {
 
     fn reset(&mut self) {
         self.late = None;
-        self.taken = 0;
+        self.byte_count = 0;
     }
 }
 

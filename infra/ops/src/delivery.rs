@@ -107,7 +107,7 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
         }
         DeliveryCommand::Show { delivery } => {
             let record = deliveries.get(&target.tenant, &delivery).await?;
-            output.print(&record, &shown(&record))
+            output.print(&record, &render(&record))
         }
         DeliveryCommand::Retry { delivery } => {
             redelivery(target)?.retry(&target.tenant, &delivery).await?;
@@ -228,7 +228,7 @@ fn line(delivery: &DeliveryRecord) -> String {
     )
 }
 
-fn shown(delivery: &DeliveryRecord) -> String {
+fn render(delivery: &DeliveryRecord) -> String {
     let mut lines = vec![line(delivery)];
     if let Some(at) = delivery.next_attempt_at {
         lines.push(format!("The next attempt is made at {at}."));

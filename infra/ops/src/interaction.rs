@@ -108,7 +108,7 @@ async fn load(interactions: &Interactions, file: &Path, target: &Target, output:
     }
     let mut warnings = Vec::new();
     for interaction in &loaded {
-        let prompts = sent(interaction, target).await?;
+        let prompts = sent_prompts(interaction, target).await?;
         warnings.extend(
             prompts
                 .iter()
@@ -126,7 +126,7 @@ async fn load(interactions: &Interactions, file: &Path, target: &Target, output:
 async fn list(interactions: &Interactions, target: &Target, output: Output) -> Result<()> {
     let (mut lines, mut listed) = (Vec::new(), Vec::new());
     for interaction in interactions.list(&target.tenant).await? {
-        let prompts = sent(&interaction, target).await?;
+        let prompts = sent_prompts(&interaction, target).await?;
         let version = interaction.latest().map(|version| version.version);
         let name = &interaction.name;
         lines.push(match version {
@@ -155,7 +155,7 @@ async fn list(interactions: &Interactions, target: &Target, output: Output) -> R
 }
 
 /// Returns the templates that the used version of an interaction sends.
-async fn sent(interaction: &Interaction, target: &Target) -> Result<Vec<SentPrompt>> {
+async fn sent_prompts(interaction: &Interaction, target: &Target) -> Result<Vec<SentPrompt>> {
     let prompts = Prompts::new(target.records.clone());
     let mut sent_prompts = Vec::new();
     for used in interaction.latest().iter().flat_map(|version| &version.prompts) {

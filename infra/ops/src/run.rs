@@ -137,7 +137,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             };
             let form = Some(HistoryForm::Events { after: 0 });
             let detail = engine.describe(&target.tenant, &state, form).await?;
-            output.print(&detail, &shown(&detail))
+            output.print(&detail, &render(&detail))
         }
     }
 }
@@ -189,7 +189,7 @@ fn without_deliveries(query: &str) -> String {
     }
 }
 
-fn shown(detail: &WorkflowRun) -> String {
+fn render(detail: &WorkflowRun) -> String {
     let mut lines = vec![
         format!(
             "{} {} of workflow {}",

@@ -8,7 +8,7 @@ use tests::{Answer, redacted};
 
 use super::callers::Caller;
 use super::rows::{Expected, Row};
-use super::world::{Asked, Ids, World};
+use super::world::{Exchange, Ids, World};
 
 /// Headers that differ between two answers to the same request.
 const PASSING: [&str; 4] = ["content-length", "date", "x-amzn-trace-id", "x-request-id"];
@@ -53,13 +53,13 @@ impl World {
     }
 
     /// Returns the difference between the answer and that for an id that never existed.
-    async fn difference(&self, row: &Row, caller: &Caller, foreign: &Asked) -> Option<String> {
+    async fn difference(&self, row: &Row, caller: &Caller, foreign: &Exchange) -> Option<String> {
         let absent = match self.ask(row, caller, Ids::Absent).await {
             Ok(absent) => absent,
             Err(error) => return Some(format!("with an id that never existed: {error}")),
         };
         let of =
-            |exchange: &Asked| format!("{} {}", exchange.answer.status, self.comparable(exchange, caller));
+            |exchange: &Exchange| format!("{} {}", exchange.answer.status, self.comparable(exchange, caller));
         let (here, there) = (of(foreign), of(&absent));
         (here != there).then(|| format!("it is {here}\n  and for an id that never existed {there}"))
     }
@@ -116,7 +116,7 @@ impl World {
     }
 
     /// Returns an answer without the parts that may differ between a foreign id and one that never existed.
-    fn comparable(&self, exchange: &Asked, caller: &Caller) -> String {
+    fn comparable(&self, exchange: &Exchange, caller: &Caller) -> String {
         let answer = &exchange.answer;
         let headers: BTreeMap<_, _> = answer
             .headers

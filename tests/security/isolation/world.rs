@@ -42,7 +42,7 @@ pub enum Ids {
 }
 
 /// Request with its answer.
-pub struct Asked {
+pub struct Exchange {
     pub answer: Answer,
     /// Foreign values in the request, with their names.
     pub foreign: Vec<(String, String)>,
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Sends a row's request as a caller. Fails where no answer comes.
-    pub async fn ask(&self, row: &Row, caller: &Caller, ids: Ids) -> Result<Asked, String> {
+    pub async fn ask(&self, row: &Row, caller: &Caller, ids: Ids) -> Result<Exchange, String> {
         let mut absent: HashMap<String, String> = HashMap::new();
         let mut filled = |text: &str| -> Filled {
             fill(text, |sign, name| {
@@ -158,7 +158,7 @@ impl World {
             foreign.extend(value.foreign);
         }
         match tokio::time::timeout(PATIENCE, request.send()).await {
-            Ok(Ok(answer)) => Ok(Asked { answer, foreign }),
+            Ok(Ok(answer)) => Ok(Exchange { answer, foreign }),
             Ok(Err(error)) => Err(format!("no answer: {error:?}")),
             Err(_) => Err(format!("no answer within {PATIENCE:?}")),
         }

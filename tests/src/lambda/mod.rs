@@ -19,7 +19,7 @@ pub use aws::{Aws, Call};
 pub use emulators::Emulators;
 
 use crate::environment;
-use runtime_api::{RuntimeApi, Said};
+use runtime_api::{FunctionMessage, RuntimeApi};
 
 /// Longest wait until a function waits for work, or answers.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -150,8 +150,8 @@ impl Function {
         let start = Instant::now();
         self.runtime
             .give(&format!("invocation-{}", self.invocations), event, TIMEOUT);
-        let (at, body) = match self.runtime.said(PATIENCE).await {
-            Some(Said::Answers(at, body)) => (at, body),
+        let (at, body) = match self.runtime.next_message(PATIENCE).await {
+            Some(FunctionMessage::Answers(at, body)) => (at, body),
             other => self.give_up("answer", other),
         };
         self.waits().await;
@@ -163,15 +163,15 @@ impl Function {
     }
 
     async fn waits(&mut self) -> Instant {
-        match self.runtime.said(PATIENCE).await {
-            Some(Said::Waits(at)) => at,
+        match self.runtime.next_message(PATIENCE).await {
+            Some(FunctionMessage::Waits(at)) => at,
             other => self.give_up("wait for work", other),
         }
     }
 
-    fn give_up(&self, step: &str, message: Option<Said>) -> ! {
+    fn give_up(&self, step: &str, message: Option<FunctionMessage>) -> ! {
         let outcome = match message {
-            Some(Said::Fails(error)) => format!("fails: {error}"),
+            Some(FunctionMessage::Fails(error)) => format!("fails: {error}"),
             Some(other) => format!("says {other:?}"),
             None => "says nothing".to_owned(),
         };

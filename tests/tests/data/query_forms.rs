@@ -19,7 +19,7 @@ async fn accept(store: &Store, accept: &str, body: &Value) -> Answer {
     store.post("/query", body).header("accept", accept).await
 }
 
-async fn known(store: &Store, tag: &str, body: &Value) -> Answer {
+async fn query_if_none_match(store: &Store, tag: &str, body: &Value) -> Answer {
     store.post("/query", body).header("if-none-match", tag).await
 }
 
@@ -122,15 +122,15 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
     let first = store.post("/query", &body).await.expect_status(200);
     let tag = first.header("etag").to_owned();
     assert!(tag.starts_with("W/\"") && tag.ends_with('"'), "{tag}");
-    let again = known(&store, &tag, &body).await.expect_status(304);
+    let again = query_if_none_match(&store, &tag, &body).await.expect_status(304);
     assert_eq!(again.bytes, b"");
     assert_eq!(again.header("etag"), tag);
     assert_eq!(store.post("/query", &body).await.header("etag"), tag);
     let same = json!({ "limit": 1000, "params": { "unused": [1], "n": 0 }, "sql": body["sql"] });
-    known(&store, &format!("\"x\", {tag}"), &same)
+    query_if_none_match(&store, &format!("\"x\", {tag}"), &same)
         .await
         .expect_status(304);
-    known(&store, tag.trim_start_matches("W/"), &body)
+    query_if_none_match(&store, tag.trim_start_matches("W/"), &body)
         .await
         .expect_status(304);
     for (other, what) in [
@@ -148,17 +148,17 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
         ),
         (json!({ "sql": "SELECT 1" }), "another statement"),
     ] {
-        let answer = known(&store, &tag, &other).await.expect_status(200);
+        let answer = query_if_none_match(&store, &tag, &other).await.expect_status(200);
         assert_ne!(answer.header("etag"), tag, "{what}");
     }
     for wrong in ["*", "\"\"", "W/", "nonsense", &tag[..tag.len() - 2]] {
-        known(&store, wrong, &body).await.expect_status(200);
+        query_if_none_match(&store, wrong, &body).await.expect_status(200);
     }
     let csv = accept(&store, "text/csv", &body).await.expect_status(200);
     assert_ne!(csv.header("etag"), tag);
     // An invalid request is refused even with a matching tag.
     let broken = json!({ "sql": body["sql"], "params": { "n": 0 }, "limit": 0 });
-    known(&store, &tag, &broken)
+    query_if_none_match(&store, &tag, &broken)
         .await
         .expect_error(400, "invalid_request");
     let version = store.detail().await["version_id"].clone();
@@ -175,7 +175,7 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
         .append("people", &json!([{ "id": 3 }]))
         .await
         .expect_status(200);
-    let changed = known(&store, &tag, &body).await.expect_status(200);
+    let changed = query_if_none_match(&store, &tag, &body).await.expect_status(200);
     assert_eq!(changed.body["rows"], json!([[3]]));
     assert_ne!(changed.header("etag"), tag);
 }
@@ -197,7 +197,7 @@ async fn query_of_chance_or_the_clock_has_no_etag() {
         let body = json!({ "sql": sql });
         let answer = store.post("/query", &body).await.expect_status(200);
         assert_eq!(answer.header("etag"), "", "{sql}");
-        known(&store, "*", &body).await.expect_status(200);
+        query_if_none_match(&store, "*", &body).await.expect_status(200);
     }
     let refused = store.post("/query", &json!({ "sql": "SELECT nope" })).await;
     assert_eq!(refused.header("etag"), "");

@@ -52,12 +52,12 @@ async fn ended_records_go_after_their_time_and_open_ones_stay_locally() {
         runs.wait_for_status(run, "COMPLETED").await;
     }
     let ids = |runs: &[&Run]| runs.iter().map(|run| run.workflow_id.clone()).collect::<Vec<_>>();
-    let run_ids = runs.found(&json!({})).await;
+    let run_ids = runs.workflow_ids(&json!({})).await;
     assert_eq!(run_ids.len(), 3, "{run_ids:?}");
 
     // The default is 90 days.
     restart_ahead(&mut runs.service, 89);
-    assert_eq!(runs.found(&json!({})).await, run_ids);
+    assert_eq!(runs.workflow_ids(&json!({})).await, run_ids);
     assert_eq!(
         runs.events(&long).await.len(),
         runs.tasks(&long).await.len() * 3 + 2
@@ -66,7 +66,7 @@ async fn ended_records_go_after_their_time_and_open_ones_stay_locally() {
     restart_ahead(&mut runs.service, 91);
     let runs = &runs;
     until("both runs are gone", || async {
-        runs.found(&json!({})).await == ids(&[&open])
+        runs.workflow_ids(&json!({})).await == ids(&[&open])
     })
     .await;
     for run in [&ended, &long] {
@@ -145,7 +145,7 @@ async fn a_clock_that_goes_back_between_two_starts_loses_nothing_locally() {
 
     let later = runs.begin("Steps", &json!({ "steps": 2 }));
     runs.wait_for_status(&later, "COMPLETED").await;
-    let mut run_ids = runs.found(&json!({})).await;
+    let mut run_ids = runs.workflow_ids(&json!({})).await;
     run_ids.sort();
     let mut expected = [&ended, &open, &later].map(|run| run.workflow_id.clone());
     expected.sort();

@@ -240,7 +240,7 @@ async fn a_start_with_the_id_of_an_open_run_returns_that_run_locally() {
     );
     runs.service.restart();
     assert_eq!(runs.begin_as("Approval", &id, &input), (run.clone(), false));
-    assert_eq!(runs.found(&json!({})).await, [id.as_str()]);
+    assert_eq!(runs.workflow_ids(&json!({})).await, [id.as_str()]);
 
     // Concurrent starts also create one run.
     let id = unique("at-once");

@@ -37,7 +37,7 @@ impl Listed {
     }
 
     async fn expect(&self, selection: &Value, names: &[&str]) {
-        assert_eq!(self.runs.found(selection).await, names, "{selection}");
+        assert_eq!(self.runs.workflow_ids(selection).await, names, "{selection}");
     }
 
     async fn started_at(&self, place: usize) -> Value {

@@ -110,6 +110,8 @@ async fn pages_have_every_run_once_while_new_ones_begin() {
         .collect();
     assert_eq!(missing, Vec::<&Run>::new());
 
-    let by_type = runs.found(&json!({ "type": "Steps", "page_size": 500 })).await;
+    let by_type = runs
+        .workflow_ids(&json!({ "type": "Steps", "page_size": 500 }))
+        .await;
     assert_eq!(by_type.len(), 140);
 }

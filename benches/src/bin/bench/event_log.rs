@@ -35,7 +35,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let files = files(&runner.data_dir().join("objects/millrace-data/log/acme/demo"))?;
     let mut plain = PlainDuckDb::start(&["SET TimeZone = 'UTC'".to_owned()], THREADS)?;
     let alone = aggregate(&runner, &mut plain, &files).await?;
-    check_counted(&alone, &loaded)?;
+    check_count(&alone, &loaded)?;
     let what = format!("count and sum of a meter by day, {records} events of 30 days");
     let (ours, theirs) = (median(&alone.ours), median(&alone.theirs));
     rows.push(timed(&what, &alone.ours).beside(
@@ -73,23 +73,23 @@ pub async fn measure() -> Result<Vec<Row>> {
 }
 
 /// Times of each side, in turns.
-struct Taken {
+struct Samples {
     ours: Vec<f64>,
     theirs: Vec<f64>,
     /// Events in our last answer.
-    counted: u64,
+    events: u64,
 }
 
 /// Fails if an answer did not count all loaded events.
-fn check_counted(samples: &Taken, loaded: &Value) -> Result<()> {
+fn check_count(samples: &Samples, loaded: &Value) -> Result<()> {
     let records = loaded.get("records").and_then(Value::as_u64);
-    match records == Some(samples.counted) {
+    match records == Some(samples.events) {
         true => Ok(()),
-        false => Err(format!("{} events of {records:?} are counted", samples.counted).into()),
+        false => Err(format!("{} events of {records:?} are counted", samples.events).into()),
     }
 }
 
-async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) -> Result<Taken> {
+async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) -> Result<Samples> {
     let (from, to) = (day(-31), day(0));
     let request = json!({
         "from": from, "to": to,
@@ -106,10 +106,10 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
          WHERE \"timestamp\" BETWEEN '{from}' AND '{to}' AND action = 'document_processed' GROUP BY 1 ORDER BY 1",
         quoted.join(", ")
     );
-    let mut samples = Taken {
+    let mut samples = Samples {
         ours: Vec::new(),
         theirs: Vec::new(),
-        counted: 0,
+        events: 0,
     };
     for turn in 0..WARM_UP + TIMES {
         let began = Instant::now();
@@ -127,7 +127,7 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
             .into_iter()
             .flatten();
         let events = rows.filter_map(|row| row.pointer("/metrics/events")?.as_u64());
-        samples.counted = events.sum();
+        samples.events = events.sum();
     }
     Ok(samples)
 }

@@ -66,7 +66,7 @@ struct Kind {
     /// Index that the service reads, and the partition there.
     index: Option<(&'static str, &'static str)>,
     /// Time that it may take, in milliseconds.
-    wanted: Option<f64>,
+    target_ms: Option<f64>,
 }
 
 async fn kinds(runner: &Runner) -> Result<Vec<Kind>> {
@@ -79,16 +79,16 @@ async fn kinds(runner: &Runner) -> Result<Vec<Kind>> {
         body,
         page: PAGE,
         index,
-        wanted: None,
+        target_ms: None,
     };
     Ok(vec![
         Kind {
             page: 1,
-            wanted: Some(20.0),
+            target_ms: Some(20.0),
             ..of("by run id", json!({ "search_term": run }), None)
         },
         Kind {
-            wanted: Some(50.0),
+            target_ms: Some(50.0),
             ..of(
                 "by subscription",
                 json!({ "rule_id": "rule-7" }),
@@ -146,7 +146,7 @@ impl Kind {
             Figure::Milliseconds(median(&measured.took)),
         )
         .unlucky("p99", Figure::Milliseconds(percentile(&measured.took, 0.99)));
-        let mut rows = vec![match self.wanted {
+        let mut rows = vec![match self.target_ms {
             Some(target_ms) => p50.held_against("wanted", Figure::Milliseconds(target_ms)),
             None => p50.beside(
                 "of 1,000",

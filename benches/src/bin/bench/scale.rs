@@ -62,7 +62,7 @@ const CHANGES: [Change; 5] = [
 
 /// Measurements of one side's changes.
 #[derive(Default)]
-struct Taken {
+struct Samples {
     ms: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -107,7 +107,7 @@ pub async fn measure() -> Result<Vec<Row>> {
         table.push(row.unlucky("first", Figure::Milliseconds(first)));
     }
 
-    let (mut on_large, mut on_empty) = (Taken::default(), Taken::default());
+    let (mut on_large, mut on_empty) = (Samples::default(), Samples::default());
     for number in 0..=TIMES {
         let empty = Store::create(&runner, &format!("Empty {number}"), &stores::table(&COLUMNS)).await?;
         for (store, samples) in [(&large, &mut on_large), (&empty, &mut on_empty)] {
@@ -120,7 +120,9 @@ pub async fn measure() -> Result<Vec<Row>> {
                 .await?;
             if number > 0 {
                 samples.ms.push(ms);
-                samples.bytes.push(written(&before, &files(&store.folder())?));
+                samples
+                    .bytes
+                    .push(new_megabytes(&before, &files(&store.folder())?));
             }
         }
     }
@@ -137,7 +139,8 @@ pub async fn measure() -> Result<Vec<Row>> {
     small
         .import(&json!({ "t": { "source": "inline", "data": [row] } }))
         .await?;
-    let mut samples_of_changes: Vec<(Taken, Taken)> = CHANGES.iter().map(|_| Default::default()).collect();
+    let mut samples_of_changes: Vec<(Samples, Samples)> =
+        CHANGES.iter().map(|_| Default::default()).collect();
     for number in 0..=TIMES {
         for ((name, change), (on_large, on_small)) in CHANGES.iter().zip(&mut samples_of_changes) {
             for (store, samples) in [(&large, on_large), (&small, on_small)] {
@@ -150,7 +153,9 @@ pub async fn measure() -> Result<Vec<Row>> {
                 };
                 if number > 0 {
                     samples.ms.push(ms);
-                    samples.bytes.push(written(&before, &files(&store.folder())?));
+                    samples
+                        .bytes
+                        .push(new_megabytes(&before, &files(&store.folder())?));
                 }
             }
         }
@@ -162,7 +167,7 @@ pub async fn measure() -> Result<Vec<Row>> {
 }
 
 /// Returns rows with the time and bytes of a change of the large store, next to those of the other store.
-fn beside(what: &str, size: &str, large: &Taken, other_name: &'static str, other: &Taken) -> [Row; 2] {
+fn beside(what: &str, size: &str, large: &Samples, other_name: &'static str, other: &Samples) -> [Row; 2] {
     let (ours, theirs) = (median(&large.ms), median(&other.ms));
     let time = Row::new(PART, format!("{what}, {size}"), Figure::Milliseconds(ours))
         .unlucky("worst", Figure::Milliseconds(worst(&large.ms)))
@@ -205,7 +210,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, u64>> {
 }
 
 /// Returns the size of the new files, in millions of bytes.
-fn written(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
+fn new_megabytes(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
     let new = after.iter().filter(|(path, _)| !before.contains_key(*path));
     new.map(|(_, bytes)| *bytes as f64).sum::<f64>() / 1e6
 }

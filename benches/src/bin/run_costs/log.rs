@@ -19,7 +19,7 @@ use platform::{Clock, Tenant, ids};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::counter::{Counter, Taken};
+use crate::counter::{Counter, Usage};
 
 const EVENTS: u64 = 2_000;
 const FEW: u64 = 50;
@@ -31,13 +31,13 @@ pub async fn costs(data: &DataDir, objects: Objects, aws: &Aws, counter: &Counte
     // The log's head is written once, not per event, so write it before counting.
     events.prepare(&tenant, Clock::System.now()).await?;
     let before = without_log(&table(EVENTS_TABLE), &tenant, counter).await?;
-    taken(counter);
+    take_usage(counter);
     for number in 0..EVENTS {
         let record = record(&tenant, number)?;
         events.insert(&tenant, &record).await?;
         events.matched(&tenant, &record, Clock::System.now()).await?;
     }
-    let accepted = taken(counter);
+    let accepted = take_usage(counter);
 
     let config = ArchiverConfig {
         program: None,
@@ -53,7 +53,7 @@ pub async fn costs(data: &DataDir, objects: Objects, aws: &Aws, counter: &Counte
     let began = Instant::now();
     let passed = archiver.pass(&log).await?;
     let seconds = began.elapsed().as_secs_f64();
-    let archived = taken(counter);
+    let archived = take_usage(counter);
     if passed.records != EVENTS {
         return Err(format!("of {EVENTS} events {} are archived", passed.records).into());
     }
@@ -70,14 +70,14 @@ pub async fn costs(data: &DataDir, objects: Objects, aws: &Aws, counter: &Counte
     }))
 }
 
-fn taken(counter: &Counter) -> Taken {
-    std::mem::take(&mut *counter.taken())
+fn take_usage(counter: &Counter) -> Usage {
+    std::mem::take(&mut *counter.usage())
 }
 
 /// Measures the write units of an event that is in no index of its log, as all events were before logs
 /// existed.
 async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Result<f64, Error> {
-    taken(counter);
+    take_usage(counter);
     for number in 0..FEW {
         let record = record(tenant, number)?;
         let key = Key::new(format!("{tenant}#without-log#{}", record.id), "event");
@@ -93,7 +93,7 @@ async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Resul
             return Err("an event without the log was not written".into());
         }
     }
-    Ok(taken(counter).write_units / FEW as f64)
+    Ok(take_usage(counter).write_units / FEW as f64)
 }
 
 fn record(tenant: &Tenant, number: u64) -> Result<EventRecord, Error> {

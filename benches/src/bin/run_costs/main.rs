@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use aws::Aws;
-use counter::{Counter, Taken};
+use counter::{Counter, Usage};
 use emulators::Emulators;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
@@ -65,7 +65,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
     let tenant = Tenant::new("acme", "demo")?;
     let mut report = Vec::new();
     for activities in ACTIVITIES {
-        *counter.taken() = Taken::default();
+        *counter.usage() = Usage::default();
         let start = StartRun::new(
             "Steps",
             &format!("of-{activities}"),
@@ -73,7 +73,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
         );
         let started = engine.start(&tenant, &start).await?;
         let messages = follow(engine, counter).await?;
-        let usage = std::mem::take(&mut *counter.taken());
+        let usage = std::mem::take(&mut *counter.usage());
         let state = engine.get(&tenant, &started.run_id).await?;
         if state.status != workflow::status::RunStatus::Completed {
             return Err(format!("the run is {}", state.status.as_str()).into());
@@ -84,7 +84,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
             "calls": usage.calls,
             "read_units": usage.read_units,
             "write_units": usage.write_units,
-            "written": usage.written,
+            "written": usage.write_units_by_place,
         }));
     }
     Ok(Value::from(report))
@@ -94,7 +94,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
 async fn follow(engine: &Engine, counter: &Counter) -> Result<usize, Error> {
     let mut messages = 0;
     loop {
-        let waiting = std::mem::take(&mut counter.taken().messages);
+        let waiting = std::mem::take(&mut counter.usage().messages);
         if waiting.is_empty() {
             return Ok(messages);
         }

@@ -37,7 +37,7 @@ use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use workflow::wiring::Wiring;
 
-use crate::counter::{Counter, Taken};
+use crate::counter::{Counter, Usage};
 use crate::{Error, follow};
 
 /// Prices per million in us-east-1, in dollars, from the AWS price lists of 2025: an on-demand write unit, a
@@ -108,16 +108,16 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
     let publisher = Publisher::new(events, wiring.objects.clone(), Arc::new(counter.clone()));
     // The first round compiles the subscriptions and opens the secret, so the second one counts.
     for _ in 0..2 {
-        *counter.taken() = Taken::default();
+        *counter.usage() = Usage::default();
         channels.find(&tenant, &channel.id).await?;
         publisher
             .publish(&tenant, event(wiring)?, None, wiring.clock.now())
             .await?;
-        let event = counter.taken().events.pop().ok_or("nothing is on the bus")?;
+        let event = counter.usage().events.pop().ok_or("nothing is on the bus")?;
         LocalBus::new(wiring.clock.clone(), vec![Arc::new(counter.clone())])
             .publish(&event)
             .await?;
-        let body = counter.taken().messages.pop().ok_or("nothing is in the queue")?;
+        let body = counter.usage().messages.pop().ok_or("nothing is in the queue")?;
         let message = Message {
             id: String::new(),
             body,
@@ -128,9 +128,9 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         }
         // One message about the event, and the hints at the run.
         let messages = 1 + follow(&engine, counter).await?;
-        counter.taken().messages = vec![String::new(); messages];
+        counter.usage().messages = vec![String::new(); messages];
     }
-    let usage = std::mem::take(&mut *counter.taken());
+    let usage = std::mem::take(&mut *counter.usage());
     let messages = usage.messages.len() as f64;
     let dollars = usage.write_units * WRITE_UNIT
         + usage.read_units * READ_UNIT
@@ -139,7 +139,7 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         + INVOCATIONS * INVOCATION;
     let mut costs = json!({
         "write units": usage.write_units,
-        "written": usage.written,
+        "written": usage.write_units_by_place,
         "read units": usage.read_units,
         "queue messages": messages,
         "invocations of functions": INVOCATIONS,

@@ -19,7 +19,7 @@ async fn delivered(world: &World) -> DeliveryRecord {
     let event = world
         .event_with(None, RawObject::from([("payload".to_owned(), body)]))
         .await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     let mut all = world.all().await.into_iter();
     all.find(|delivery| delivery.event_id == event).unwrap()
 }

@@ -50,13 +50,13 @@ use workflow::{Context, Registry};
 
 /// Queue that only the test reads; delayed messages have a due time.
 #[derive(Clone)]
-pub struct Kept {
+pub struct TestQueue {
     messages: Arc<Mutex<Vec<(UtcTime, String)>>>,
     clock: Clock,
     is_away: Arc<AtomicBool>,
 }
 
-impl Kept {
+impl TestQueue {
     fn new(clock: &Clock) -> Self {
         Self {
             messages: Arc::default(),
@@ -92,7 +92,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl Queue for Kept {
+impl Queue for TestQueue {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         if self.is_away.load(Ordering::SeqCst) {
             return Err(Error::unavailable("the queue is away"));
@@ -160,9 +160,9 @@ pub struct World {
     pub redelivery: Redelivery,
     pub events: Events,
     pub deliveries: Deliveries,
-    pub told: Kept,
-    pub hints: Kept,
-    pub letters: Kept,
+    pub bus_messages: TestQueue,
+    pub hints: TestQueue,
+    pub letters: TestQueue,
     pub services: Services,
     pub remover: EventRemover,
     sealer: Arc<dyn Sealer>,
@@ -225,7 +225,11 @@ impl World {
         let services = Services::open(&data).unwrap().behind(layers);
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let local_services = services.clone();
-        let (bus_messages, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
+        let (bus_messages, hints, letters) = (
+            TestQueue::new(&clock),
+            TestQueue::new(&clock),
+            TestQueue::new(&clock),
+        );
         let table = |name| services.table(name);
         let objects = services.bucket(DATA_BUCKET);
         let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(bus_messages.clone())]));
@@ -286,7 +290,7 @@ impl World {
                 listeners: Listeners::new(table(RECORDS_TABLE)),
                 listener_filters: ListenerFilters::default(),
                 sets: SubscriptionSets::new(subscriptions.clone()),
-                archive_hints: ArchiveHints::new(Arc::new(Kept::new(&clock))),
+                archive_hints: ArchiveHints::new(Arc::new(TestQueue::new(&clock))),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
@@ -310,7 +314,7 @@ impl World {
             engine,
             events,
             deliveries,
-            told: bus_messages,
+            bus_messages,
             hints,
             letters,
             services: local_services,
@@ -441,8 +445,8 @@ impl World {
     }
 
     /// Matches the queued events. Returns the number of messages to deliver again.
-    pub async fn match_told(&self) -> usize {
-        let messages = self.told.take().into_iter().enumerate();
+    pub async fn match_messages(&self) -> usize {
+        let messages = self.bus_messages.take().into_iter().enumerate();
         let messages = messages.map(|(place, body)| Message {
             id: place.to_string(),
             body,
@@ -463,14 +467,14 @@ impl World {
     /// Works until no message is due.
     pub async fn settle(&self) {
         for _ in 0..100 {
-            let is_idle = |queue: &Kept| {
+            let is_idle = |queue: &TestQueue| {
                 let messages = queue.messages.lock().unwrap();
                 messages.iter().all(|(at, _)| *at > self.clock.now())
             };
-            if is_idle(&self.told) && is_idle(&self.hints) {
+            if is_idle(&self.bus_messages) && is_idle(&self.hints) {
                 return;
             }
-            assert_eq!(self.match_told().await, 0);
+            assert_eq!(self.match_messages().await, 0);
             self.follow_hints().await;
         }
         panic!("it never ends");

@@ -29,13 +29,13 @@ const SOME: usize = 4;
 const ROUNDING: f64 = 1e-12;
 
 #[derive(Deserialize)]
-struct Told {
+struct GeneratedEvent {
     project: String,
     received_at: UtcTime,
     envelope: Envelope,
 }
 
-impl Told {
+impl GeneratedEvent {
     fn record(&self) -> EventRecord {
         EventRecord {
             id: self.envelope.event_id.clone(),
@@ -56,7 +56,7 @@ async fn aggregates_are_those_of_the_raw_events() {
     let file = folder.path().join("events.ndjson");
     generate(&file);
     let text = std::fs::read_to_string(&file).unwrap();
-    let events: Vec<Told> = text
+    let events: Vec<GeneratedEvent> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -81,10 +81,10 @@ fn generate(file: &Path) {
 
 /// Publishes events in batches, each in another order, some twice, with concurrent passes in between. The
 /// last batches stay in the tail.
-async fn publish(world: &World, events: &[Told]) {
+async fn publish(world: &World, events: &[GeneratedEvent]) {
     let batches = events.chunks(BATCH).count();
     for (number, batch) in events.chunks(BATCH).enumerate() {
-        let mut order: Vec<&Told> = batch.iter().collect();
+        let mut order: Vec<&GeneratedEvent> = batch.iter().collect();
         match number % 3 {
             0 => order.reverse(),
             1 => order.sort_by_key(|event| &event.envelope.resource_id),
@@ -110,8 +110,8 @@ async fn pass(world: &World) {
 }
 
 /// Adds the other events as files, without events whose ids exist already, which the table drops too.
-async fn load(world: &World, records: &[Told], rest: &[Told]) {
-    let key = |event: &Told| (event.project.clone(), event.envelope.event_id.clone());
+async fn load(world: &World, records: &[GeneratedEvent], rest: &[GeneratedEvent]) {
+    let key = |event: &GeneratedEvent| (event.project.clone(), event.envelope.event_id.clone());
     let mut keys: HashSet<_> = records.iter().map(key).collect();
     let mut rows: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for event in rest.iter().filter(|event| keys.insert(key(event))) {

@@ -31,7 +31,7 @@ async fn a_run_is_announced_when_it_begins_and_when_it_ends_each_once() {
     let run = world.begin("Count", "w", json!(1)).await;
     world.drive(&run).await;
     world.drive(&run).await;
-    let events = world.sent.events.lock().unwrap().clone();
+    let events = world.messages.events.lock().unwrap().clone();
     let actions: Vec<_> = events
         .iter()
         .map(|event| event["action"].as_str().unwrap())

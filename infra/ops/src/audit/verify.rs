@@ -58,7 +58,7 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
         None => {
             let target = target.open().await?;
             // The heads are read first: each of their digests is an object then.
-            expected.extend(known(&target).await?);
+            expected.extend(last_digests(&target).await?);
             LogCopy::of_store(&target.objects).await?
         }
     };
@@ -86,7 +86,7 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
 }
 
 /// Returns the last digest of each log that the records know.
-async fn known(target: &Target) -> Result<Vec<ExpectedDigest>> {
+async fn last_digests(target: &Target) -> Result<Vec<ExpectedDigest>> {
     let logs = Logs::new(target.events.clone(), target.audit_table.clone());
     let mut expected = Vec::new();
     for kind in LogKind::ALL {
@@ -199,7 +199,7 @@ fn lines(report: &Report) -> String {
 /// Shows on a terminal how much is verified.
 struct Progress {
     bytes: u64,
-    done: u64,
+    checked_bytes: u64,
     percent: Option<u64>,
 }
 
@@ -207,14 +207,14 @@ impl Progress {
     fn new(bytes: u64) -> Self {
         Self {
             bytes,
-            done: 0,
+            checked_bytes: 0,
             percent: None,
         }
     }
 
     fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        let percent = (self.done * 100).checked_div(self.bytes).unwrap_or(100);
+        self.checked_bytes += bytes;
+        let percent = (self.checked_bytes * 100).checked_div(self.bytes).unwrap_or(100);
         if self.percent != Some(percent) && std::io::stderr().is_terminal() {
             self.percent = Some(percent);
             let _ = write!(std::io::stderr(), "\rchecking {percent} %");

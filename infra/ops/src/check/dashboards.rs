@@ -38,7 +38,7 @@ pub fn dashboards_are_whole(records: &[(Key, Value)], findings: &mut Vec<String>
                 dashboards.entry(id(&key.sk)).or_default().head = read(key, record, findings);
             }
             ("dashboard-names", _) => {
-                names.insert((id(rest), key.sk.clone()), named(record));
+                names.insert((id(rest), key.sk.clone()), id_of(record));
             }
             ("dashboard", Some(("version", _))) => {
                 let version: Option<DashboardVersionRecord> = read(key, record, findings);
@@ -53,7 +53,7 @@ pub fn dashboards_are_whole(records: &[(Key, Value)], findings: &mut Vec<String>
             }
             ("dashboard", Some(("snapshot-name", name))) => {
                 let entry = dashboards.entry(id(rest)).or_default();
-                entry.snapshot_names.insert(name.to_owned(), named(record));
+                entry.snapshot_names.insert(name.to_owned(), id_of(record));
             }
             _ => {}
         }
@@ -115,7 +115,7 @@ fn read<T: DeserializeOwned>(key: &Key, record: &Value, findings: &mut Vec<Strin
 }
 
 /// Returns the id that a name's record holds.
-fn named(record: &Value) -> String {
+fn id_of(record: &Value) -> String {
     record
         .get("id")
         .and_then(Value::as_str)

@@ -17,7 +17,7 @@ use workflow::table::ELSEWHERE;
 use super::events::is_expired;
 
 #[derive(Default)]
-struct Kept {
+struct RunRecords {
     state: Option<RunState>,
     is_due: bool,
     /// The run's place in the index is the time of its removal.
@@ -37,7 +37,7 @@ pub async fn histories_are_whole(
     now: UtcTime,
     findings: &mut Vec<String>,
 ) -> Result<usize> {
-    let mut runs: BTreeMap<&str, Kept> = BTreeMap::new();
+    let mut runs: BTreeMap<&str, RunRecords> = BTreeMap::new();
     for (key, record) in records.iter().filter(|(key, _)| key.pk.contains("#run#")) {
         let run = runs.entry(&key.pk).or_default();
         let result = match key.sk.split_once('#') {
@@ -86,7 +86,7 @@ pub async fn histories_are_whole(
 /// Checks that a kept run's payloads exist in its own folder, and that its child runs and its continuation
 /// exist.
 async fn named_objects_exist(
-    runs: &BTreeMap<&str, Kept>,
+    runs: &BTreeMap<&str, RunRecords>,
     objects: &Objects,
     findings: &mut Vec<String>,
 ) -> Result<()> {
@@ -126,14 +126,14 @@ async fn named_objects_exist(
     Ok(())
 }
 
-fn is_there(runs: &BTreeMap<&str, Kept>, pk: &str) -> bool {
+fn is_there(runs: &BTreeMap<&str, RunRecords>, pk: &str) -> bool {
     runs.get(pk).is_some_and(|run| run.state.is_some())
 }
 
 /// Checks that the current run of each workflow id exists.
 fn current_ones_are_there(
     records: &[(Key, Value)],
-    runs: &BTreeMap<&str, Kept>,
+    runs: &BTreeMap<&str, RunRecords>,
     now: UtcTime,
     findings: &mut Vec<String>,
 ) {
@@ -151,7 +151,7 @@ fn current_ones_are_there(
     }
 }
 
-fn check(state: &RunState, run: &Kept, findings: &mut Vec<String>) {
+fn check(state: &RunState, run: &RunRecords, findings: &mut Vec<String>) {
     let mut claim = |holds: bool, what: &str| {
         if !holds {
             findings.push(format!("The run {} {what}.", state.run_id));

@@ -19,7 +19,7 @@ fn in_background(mut body: Value) -> Value {
 }
 
 /// Starts an import that must be accepted. Returns its path.
-async fn taken(store: &Store, body: Value) -> String {
+async fn start_import(store: &Store, body: Value) -> String {
     let answer = store
         .post("/import", &in_background(body))
         .await
@@ -75,7 +75,7 @@ async fn an_import_is_taken_and_carried_out() {
     store.put_artifact("out/rows.csv", csv(3).as_bytes());
     let mut body = artifact("t", "out/rows.csv");
     body["message"] = "Nightly".into();
-    let path = taken(&store, body).await;
+    let path = start_import(&store, body).await;
     let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "COMPLETED", "{record}");
     assert_eq!(record["rows_imported"], json!({ "t": 3 }));
@@ -92,7 +92,7 @@ async fn an_import_is_taken_and_carried_out() {
     assert_eq!(newest[0]["created_by"], "user:developer");
 
     // The same rows again break the key, and none of them is visible.
-    let path = taken(&store, artifact("t", "out/rows.csv")).await;
+    let path = start_import(&store, artifact("t", "out/rows.csv")).await;
     let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "FAILED", "{record}");
     assert!(
@@ -159,7 +159,7 @@ async fn early_faults_are_answered_at_once_and_later_ones_are_recorded() {
             "'one' is not a BIGINT",
         ),
     ] {
-        let path = taken(&store, body).await;
+        let path = start_import(&store, body).await;
         let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "FAILED", "{record}");
         assert!(record["error"].as_str().unwrap().contains(expected), "{record}");
@@ -175,7 +175,7 @@ async fn imports_taken_at_once_all_land_once() {
     store.table("t", &["id BIGINT", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(10).as_bytes());
     let before = store.detail().await["version_count"].as_u64().unwrap();
-    let paths = join_all((0..8).map(|_| taken(&store, artifact("t", "out/rows.csv")))).await;
+    let paths = join_all((0..8).map(|_| start_import(&store, artifact("t", "out/rows.csv")))).await;
     // Other imports run meanwhile.
     for _ in 0..3 {
         store.append("t", &json!([{ "id": 0 }])).await.expect_status(200);
@@ -197,14 +197,14 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart_loc
     let mut store = Store::start_local().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     let server = FileServer::start([("/held/rows.csv".to_owned(), file(csv(5).as_bytes()))]).await;
-    let path = taken(
+    let path = start_import(
         &store,
         elsewhere("t", "url", &format!("{}/held/rows.csv", server.origin)),
     )
     .await;
     let deadline = Instant::now() + WITHIN;
     for kills in 1..=3 {
-        while server.asked().len() < kills {
+        while server.requests().len() < kills {
             assert!(Instant::now() < deadline, "the import does not begin");
             tokio::task::yield_now().await;
         }
@@ -258,7 +258,7 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once_locally() {
         let folder = store.service.data_dir();
         let before = files(&folder);
         let versions = store.detail().await["version_count"].as_u64().unwrap();
-        let path = taken(&store, artifact("t", "out/rows.csv")).await;
+        let path = start_import(&store, artifact("t", "out/rows.csv")).await;
         let is_new = |path: &&PathBuf| !before.contains(*path) && path.to_string_lossy().contains(part);
         let deadline = Instant::now() + WITHIN;
         // An import that completes with fewer files is killed after its end.

@@ -277,7 +277,7 @@ async fn an_object_of_google_cloud_storage_is_imported_from_the_places_of_the_ac
         assert!(!refused.text().contains(SECRET));
     }
     assert!(!store.service.log().contains(SECRET));
-    assert!(!server.asked().iter().any(|path| path.contains("closed")));
+    assert!(!server.requests().iter().any(|path| path.contains("closed")));
 }
 
 #[tokio::test]

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use tests::judged::{Judged, condition, plain};
-use tests::model::Said;
+use tests::model::Reply;
 
 const EVALUATORS: [&str; 2] = ["interaction", "agent"];
 
 #[tokio::test]
 async fn the_delivery_continues_as_the_run_of_the_target_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     let mut body = json!({
         "name": "Approvals", "run_as_role": "executor",
         "filter": { "action": ["approve"], "semantic_condition": plain() },
@@ -57,7 +57,7 @@ async fn the_delivery_continues_as_the_run_of_the_target_locally() {
 #[tokio::test]
 async fn the_delivery_continues_as_a_process_with_its_definition_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     let definition = json!({
         "document": { "dsl": "1.0.0", "namespace": "shop", "name": "ship", "version": "1.0.0" },
         "do": [{ "answer": { "set": { "order": "${ .event.details.payload.order }", "kept": "${ .kept }" } } }],
@@ -81,13 +81,13 @@ async fn the_delivery_continues_as_a_process_with_its_definition_locally() {
         json!({ "order": 17, "kept": "ship" }),
         "{detail}"
     );
-    assert_eq!(world.model.asked().len(), 1);
+    assert_eq!(world.model.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     let enriched = json!({ "instruction": "It is urgent.", "evaluator": { "enrich_with_content": true } });
     world.subscribe("enrich", enriched).await;
     let scope = &world.events.scope;
@@ -117,10 +117,10 @@ async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user_loca
         ),
         (other, "is not about a content object", "<content_excerpt>"),
     ] {
-        let before = world.model.asked().len();
+        let before = world.model.requests().len();
         let event = world.send(&event).await;
         world.events.delivery_of(&event, &["succeeded"]).await;
-        let request = &world.model.asked()[before];
+        let request = &world.model.requests()[before];
         let user = request.user();
         assert!(user.contains(phrase), "{user}");
         assert!(!user.contains(not_told), "{user}");
@@ -134,16 +134,16 @@ async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns_locally(
     let world = Judged::start_local().await;
     world.model.answers(|request| {
         if request.user().contains("endless") {
-            return Said::Calls(vec![("read_event", json!({}))]);
+            return Reply::Calls(vec![("read_event", json!({}))]);
         }
         match request.number {
-            1 => Said::Calls(vec![
+            1 => Reply::Calls(vec![
                 ("read_event", json!({ "offset": 0 })),
                 ("read_content", json!({})),
                 ("read_event", json!({ "offset": -1 })),
                 ("drop_table", json!({ "name": "orders" })),
             ]),
-            _ => Said::verdict(true, "I have read it."),
+            _ => Reply::verdict(true, "I have read it."),
         }
     });
     world
@@ -154,7 +154,7 @@ async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns_locally(
         .await;
     let delivery = world.events.delivery_of(&event, &["succeeded"]).await;
     assert_eq!(delivery["semantic_evaluation"]["evaluator_type"], "agent");
-    let requests = world.model.asked();
+    let requests = world.model.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].tools(), ["read_event", "read_content"]);
     assert_eq!(requests[0].system(), requests[1].system());
@@ -171,14 +171,14 @@ async fn an_agent_reads_before_it_decides_and_no_longer_than_five_turns_locally(
     let delivery = world.events.delivery_of(&event, &["failed"]).await;
     let error = delivery["semantic_evaluation"]["error"].as_str().unwrap();
     assert_eq!(error, "The model gave no verdict in 5 turns.");
-    assert_eq!(world.model.asked().len(), 7);
-    assert!(world.model.asked()[6].tools().is_empty());
+    assert_eq!(world.model.requests().len(), 7);
+    assert!(world.model.requests()[6].tools().is_empty());
 }
 
 #[tokio::test]
 async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     let prompt = json!({
         "name": "Judge", "role": "system", "content_type": "handlebars",
         "content": "Judge strictly: {{instruction}} {{event.action}}",
@@ -206,7 +206,7 @@ async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model_local
         let asked_with = json!({ "instruction": "It is urgent.", "evaluator": evaluator });
         world.subscribe(&reference.replace(':', "-"), asked_with).await;
         world.delivered(&reference.replace(':', "-"), "succeeded").await;
-        let requests = world.model.asked();
+        let requests = world.model.requests();
         let request = requests.last().unwrap();
         assert_eq!(request.system(), "Judge strictly: It is urgent. ");
         assert_eq!(
@@ -227,7 +227,7 @@ async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model_local
         .expect_status(200);
     // The version stays for the interaction that names it.
     world.delivered("int-1", "succeeded").await;
-    let requests = world.model.asked();
+    let requests = world.model.requests();
     assert_eq!(
         requests.last().unwrap().system(),
         "Judge strictly: It is urgent. "
@@ -243,7 +243,7 @@ async fn a_stored_interaction_asks_in_its_own_words_and_with_its_own_model_local
 #[tokio::test]
 async fn each_call_is_a_billing_event_that_leads_to_no_further_one_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     // It matches everything, also the billing events of its own evaluations.
     let mut everything = world.events.webhook_body("/everything");
     everything["filter"] = json!({ "semantic_condition": plain() });
@@ -287,7 +287,7 @@ async fn each_call_is_a_billing_event_that_leads_to_no_further_one_locally() {
     world.send(&json!({ "action": "costs" })).await;
     world.events.received("/billing", 2).await;
     world.events.received("/everything", 2).await;
-    assert_eq!(world.model.asked().len(), 2);
+    assert_eq!(world.model.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ async fn whatever_an_event_says_it_stands_in_the_message_of_the_user_alone_local
     let world = Judged::start_local().await;
     world
         .model
-        .answers(|_| Said::verdict(false, "The facts do not show it."));
+        .answers(|_| Reply::verdict(false, "The facts do not show it."));
     for evaluator in EVALUATORS {
         world
             .subscribe(evaluator, condition(evaluator, "enforce", "fail_closed"))
@@ -310,15 +310,15 @@ async fn whatever_an_event_says_it_stands_in_the_message_of_the_user_alone_local
     let harmless = json!({ "action": "interaction", "text": "harmless" });
     let harmless = world.send(&harmless).await;
     world.events.delivery_of(&harmless, &["cancelled"]).await;
-    let system = world.model.asked()[0].system();
+    let system = world.model.requests()[0].system();
     for text in &texts {
         for evaluator in EVALUATORS {
-            let before = world.model.asked().len();
+            let before = world.model.requests().len();
             let body = json!({ "action": evaluator, "resource_id": "r-1", "text": text, text.as_str(): 1 });
             let event = world.send(&body).await;
             let delivery = world.events.delivery_of(&event, &["cancelled"]).await;
             assert_eq!(delivery["last_error"], "semantic_condition", "{text}");
-            let request = &world.model.asked()[before];
+            let request = &world.model.requests()[before];
             assert_eq!(request.system(), system, "{text}");
             let user = request.user();
             for tag in ["<event_data>", "</event_data>"] {

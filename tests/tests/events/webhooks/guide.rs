@@ -17,14 +17,14 @@ const MOST_LINES: usize = 15;
 
 /// Request that a receiver gets, and its time.
 #[derive(Clone)]
-struct Sent {
+struct SignedRequest {
     secret: String,
     headers: BTreeMap<String, String>,
     body: String,
     now: i64,
 }
 
-impl Sent {
+impl SignedRequest {
     /// Reads the worked example of the page.
     fn read() -> Self {
         let page = page();
@@ -88,15 +88,15 @@ impl Sent {
 }
 
 /// Returns the inputs of a verifier, and whether it must accept each.
-fn cases() -> Vec<(&'static str, Sent, bool)> {
-    let request = Sent::read();
+fn cases() -> Vec<(&'static str, SignedRequest, bool)> {
+    let request = SignedRequest::read();
     let signature = request.headers["x-service-signature"].clone();
     let other = format!("v1={}", "0".repeat(64));
-    let changed = |body: &str| Sent {
+    let changed = |body: &str| SignedRequest {
         body: body.to_owned(),
         ..request.clone()
     };
-    let secret = |secret: &str| Sent {
+    let secret = |secret: &str| SignedRequest {
         secret: secret.to_owned(),
         ..request.clone()
     };
@@ -178,7 +178,7 @@ fn cases() -> Vec<(&'static str, Sent, bool)> {
 
 /// Runs a program on the cases, and compares its verdicts with the expected ones.
 #[track_caller]
-fn check(command: &mut Command, cases: &[(&str, Sent, bool)]) {
+fn check(command: &mut Command, cases: &[(&str, SignedRequest, bool)]) {
     let input: Vec<_> = cases.iter().map(|(_, request, _)| request.json()).collect();
     let verdicts: Vec<bool> = serde_json::from_str(&run(command, &json!(input).to_string())).unwrap();
     assert_eq!(verdicts.len(), cases.len());
@@ -313,19 +313,19 @@ fn now() -> i64 {
 fn the_libraries_accept_signed_requests_alone() {
     let blocks = blocks(&page(), "python");
     let now = now();
-    let fresh = Sent::read().signed(now);
-    let other = Sent {
+    let fresh = SignedRequest::read().signed(now);
+    let other = SignedRequest {
         body: format!("{} ", fresh.body),
         ..fresh.clone()
     };
-    let forged = Sent {
+    let forged = SignedRequest {
         secret: "whsec_BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned(),
         ..fresh.clone()
     };
     let cases = [
         ("signed now", fresh.clone(), true),
         ("another byte", other, false),
-        ("too old", Sent::read().signed(now - 1_000), false),
+        ("too old", SignedRequest::read().signed(now - 1_000), false),
         ("another secret", forged, false),
         (
             "another id",

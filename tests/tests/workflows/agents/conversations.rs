@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tests::Persona;
 use tests::agents::{Agents, calling, task};
-use tests::model::Said;
+use tests::model::Reply;
 use tokio::sync::Notify;
 
 const ROLES: [&str; 3] = ["reader", "executor", "automation"];
@@ -170,7 +170,7 @@ async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result_locally(
         } else {
             json!(7)
         };
-        Said::Calls(vec![(
+        Reply::Calls(vec![(
             "finish",
             json!({ "result": { "total": total }, "message": "Summed up." }),
         )])
@@ -205,7 +205,7 @@ async fn text_is_published_while_the_model_writes_it_locally() {
     let model_gate = Arc::clone(&gate);
     world
         .model
-        .answers(move |_| Said::Streams("Once upon ", Arc::clone(&model_gate), "a time."));
+        .answers(move |_| Reply::Streams("Once upon ", Arc::clone(&model_gate), "a time."));
     let run = world.begin(&task("Tell."));
     let parts = |updates: &[Value]| -> Vec<Value> {
         let parts = updates.iter().filter(|update| update["type"] == "PARTIAL_TEXT");
@@ -256,11 +256,11 @@ async fn agent_is_told_the_published_version_and_no_draft_locally() {
     let prompt = world.prompt(token, "The released text.").await;
     let path = format!("/prompts/{prompt}");
     world.load("live", &json!({ "prompts": [prompt] }));
-    world.model.answers(|_| Said::Text("Done.".to_owned()));
+    world.model.answers(|_| Reply::Text("Done.".to_owned()));
     let last_prompt = async || {
         let run = world.begin(&json!({ "interaction_ref": "app:live" }));
         world.runs.wait_for_status(&run, "COMPLETED").await;
-        world.model.asked().last().expect("the model was asked").user()
+        world.model.requests().last().expect("the model was asked").user()
     };
     assert_eq!(last_prompt().await, "The released text.");
     let draft = json!({ "content": "A half-written dra" });

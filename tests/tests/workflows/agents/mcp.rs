@@ -15,11 +15,11 @@ use tokio::net::TcpListener;
 const KEY: &str = "hunter2-docs-key";
 
 /// The `authorization` headers that the server received.
-type Seen = Arc<Mutex<Vec<String>>>;
+type Authorizations = Arc<Mutex<Vec<String>>>;
 
 /// Serves one tool, which echoes its input.
 async fn answer(
-    State(authorizations): State<Seen>,
+    State(authorizations): State<Authorizations>,
     headers: HeaderMap,
     Json(request): Json<Value>,
 ) -> Response {
@@ -48,7 +48,7 @@ async fn answer(
 #[tokio::test]
 async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_locally() {
     let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
-    let authorizations = Seen::default();
+    let authorizations = Authorizations::default();
     let routes = Router::new()
         .route("/mcp", post(answer))
         .with_state(Arc::clone(&authorizations));
@@ -77,7 +77,7 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_lo
         .answers(calling(vec![("docs__echo", json!({ "q": 7 }))]));
     let run = world.begin(&json!({ "interaction_ref": "int-Docs", "data": {} }));
     let detail = runs.wait_for_status(&run, "COMPLETED").await;
-    assert_eq!(world.model.asked()[0].tools(), ["docs__echo"]);
+    assert_eq!(world.model.requests()[0].tools(), ["docs__echo"]);
     let results = world.results(&run).await;
     assert_eq!(results[0]["text"], "[secret] {\"q\":7}");
     assert!(
@@ -95,7 +95,7 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_lo
     ]);
     let bodies: Vec<_> = world
         .model
-        .asked()
+        .requests()
         .into_iter()
         .map(|request| request.body)
         .collect();

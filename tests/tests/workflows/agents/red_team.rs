@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tests::model::{Asked, ModelServer, Said};
+use tests::model::{ModelRequest, ModelServer, Reply};
 use tests::stores::inline;
 use tests::{Persona, Run, Runs};
 
@@ -61,18 +61,21 @@ fn rows(names: &BTreeMap<&str, String>) -> Vec<Row> {
 
 /// Returns a model that obeys: if the last message contains the text of a row, it makes the call that the row
 /// requests.
-fn obedient(rows: Vec<Row>, first_calls: BTreeMap<String, (&'static str, Value)>) -> impl Fn(&Asked) -> Said {
+fn obedient(
+    rows: Vec<Row>,
+    first_calls: BTreeMap<String, (&'static str, Value)>,
+) -> impl Fn(&ModelRequest) -> Reply {
     move |request| {
         let messages = request.body["messages"].as_array().unwrap();
         let last = messages.last().unwrap()["content"].as_str().unwrap_or_default();
         let marked = |number: usize| last.contains(&format!("[row-{number}]"));
         if let Some((_, row)) = rows.iter().enumerate().find(|(number, _)| marked(*number)) {
-            return Said::Calls(vec![(row.tool, row.arguments.clone())]);
+            return Reply::Calls(vec![(row.tool, row.arguments.clone())]);
         }
         let first = first_calls.iter().find(|(task, _)| last.contains(task.as_str()));
         match first.filter(|_| request.texts("tool").is_empty()) {
-            Some((_, (tool, arguments))) => Said::Calls(vec![(tool, arguments.clone())]),
-            None => Said::output(&json!({ "verdict": "reject" })),
+            Some((_, (tool, arguments))) => Reply::Calls(vec![(tool, arguments.clone())]),
+            None => Reply::output(&json!({ "verdict": "reject" })),
         }
     }
 }
