@@ -41,11 +41,10 @@ impl Operations {
         let store = created.expect_status(201).id();
         let definitions = columns(&["id BIGINT", "name STRING", "d DOUBLE", "j JSON"]);
         let tables = json!({ "tables": [{ "name": "t", "columns": definitions }] });
-        let answer = runs
-            .service
+        runs.service
             .post(&runs.token, &format!("/data/{store}/tables"), &tables)
-            .await;
-        answer.expect_status(201);
+            .await
+            .expect_status(201);
         let channel = json!({ "name": "Channel", "source": "tests" });
         let channel = runs
             .service

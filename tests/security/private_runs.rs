@@ -101,12 +101,13 @@ impl Household {
         let first = self.world.runs.begin("Steps", &json!({ "steps": 0 }));
         self.world.runs.wait_for_status(&first, "COMPLETED").await;
         loop {
-            let answer = self
+            let list = self
                 .world
                 .runs
                 .list(&json!({ "type": "Process", "rule_id": id }))
-                .await;
-            let list = answer.expect_status(200).body;
+                .await
+                .expect_status(200)
+                .body;
             let run = &list["runs"][0];
             if run["status"] == "RUNNING" {
                 let path = format!("/events/subscriptions/{id}");

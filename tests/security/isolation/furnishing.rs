@@ -161,8 +161,7 @@ impl Furnishing {
 
         let other = json!({ "name": self.name("second") });
         let maker = self.maker();
-        let answer = self.client.post(&maker, "/data", &other).await;
-        let store = answer.expect_status(201);
+        let store = self.client.post(&maker, "/data", &other).await.expect_status(201);
         self.household.keep("other_store", &store.id());
         self.household
             .keep("other_version", store.body["version_id"].as_str().unwrap());

@@ -26,10 +26,10 @@ async fn project() -> (Events, BTreeMap<String, Value>) {
             "meters": [{ "category": "processing", "type": "pages", "quantity": 0.5 }],
         });
         std::fs::write(&file, envelope.to_string()).unwrap();
-        let output = events
+        events
             .scope
-            .ops(&["event", "publish", "--file", file.to_str().unwrap()]);
-        output.expect_success();
+            .ops(&["event", "publish", "--file", file.to_str().unwrap()])
+            .expect_success();
         envelopes.insert(id, envelope);
     }
     (events, envelopes)

@@ -197,11 +197,11 @@ async fn a_tenant_cannot_import_what_another_uploaded() {
         let table = json!({ "name": "people", "columns": [{ "name": "id", "type": "INTEGER" }] });
         let tables = json!({ "tables": [table] });
         let path = format!("/data/{theirs}");
-        let answer = store
+        store
             .service
             .post(&token, &format!("{path}/tables"), &tables)
-            .await;
-        answer.expect_status(201);
+            .await
+            .expect_status(201);
         let uri = link["uri"].as_str().unwrap();
         let up = format!("../../{}/{}/{uri}", store.scope.account, store.scope.project);
         for (uri, status) in [(uri, 422), (&*up, 400)] {

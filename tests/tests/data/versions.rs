@@ -309,10 +309,11 @@ async fn a_version_of_another_store_is_missing() {
     let mine = current(&store).await;
     let stranger = store.scope.token(Persona::OtherProject);
     let path = store.path(&format!("/versions/{mine}/query"));
-    let request = store
+    store
         .service
-        .post(&stranger, &path, &json!({ "sql": "SELECT 1" }));
-    request.await.expect_error(404, "not_found");
+        .post(&stranger, &path, &json!({ "sql": "SELECT 1" }))
+        .await
+        .expect_error(404, "not_found");
     // Query the version first, so that every cache holds it.
     rows_at(&store, &mine, "SELECT 1").await;
     let id = other["id"].as_str().unwrap();

@@ -46,14 +46,14 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
             .body;
         assert_eq!(list["runs"].as_array().unwrap().len(), 1, "{filter}: {list}");
     }
-    let answer = events
+    events
         .post(
             &events.token,
             &format!("{run}/signal/Approve"),
             &json!({ "message": "yes" }),
         )
-        .await;
-    answer.expect_status(200);
+        .await
+        .expect_status(200);
     events.delivery_of(&event, &["succeeded"]).await;
 }
 

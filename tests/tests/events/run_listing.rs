@@ -108,10 +108,11 @@ async fn page_among_thousands_of_other_runs_is_full_unless_the_listing_ends_loca
     }
     for (limit, has_more) in [(3, false), (2, true)] {
         let search = json!({ "action": ["rare"], "limit": limit });
-        let answer = events
+        let page = events
             .post(&events.token, "/events/deliveries/search", &search)
-            .await;
-        let page = answer.expect_status(200).body;
+            .await
+            .expect_status(200)
+            .body;
         assert_eq!(page["deliveries"].as_array().unwrap().len(), limit, "{page}");
         assert_eq!(page["next_cursor"].is_string(), has_more, "{page}");
     }

@@ -310,10 +310,10 @@ async fn a_token_opens_nothing_of_another_project() {
         scope.token(Persona::OtherProject),
     );
     for name in ["a", "b"] {
-        let answer = service
+        service
             .post(&token, "/events/channels", &channel(name, "x"))
-            .await;
-        answer.expect_status(201);
+            .await
+            .expect_status(201);
     }
     let first = service.get(&token, "/events/channels?page_size=1").await;
     let position = first.header("x-next-page-token");

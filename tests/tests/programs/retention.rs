@@ -113,10 +113,10 @@ async fn deliveries_go_after_their_time_and_the_log_keeps_their_events_locally()
     let events = &events;
     let event_ids = || async {
         let deliveries = events.deliveries(&json!({ "limit": 100 })).await;
-        let ids = deliveries
+        deliveries
             .iter()
-            .map(|delivery| delivery["event_id"].as_str().unwrap().to_owned());
-        ids.collect::<Vec<_>>()
+            .map(|delivery| delivery["event_id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     until("the first delivery is gone", || async {
         event_ids().await == [second.clone()]

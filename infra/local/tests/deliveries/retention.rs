@@ -12,8 +12,7 @@ use crate::world::World;
 const DAY_SECONDS: i64 = 24 * 3_600;
 
 async fn find(world: &World, delivery: &DeliveryRecord) -> Option<DeliveryRecord> {
-    let delivery = world.deliveries.find(&world.tenant, &delivery.id).await;
-    delivery.unwrap()
+    world.deliveries.find(&world.tenant, &delivery.id).await.unwrap()
 }
 
 async fn expire(world: &World) {

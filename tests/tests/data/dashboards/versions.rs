@@ -96,11 +96,11 @@ async fn a_promoted_version_is_the_dashboard() {
     assert_eq!(dashboard.versions().await.each("version_number"), [3, 2, 1]);
 
     // The name of a promoted version may belong to another dashboard by now.
-    let answer = dashboard
+    dashboard
         .store
         .post("/dashboards", &dashboard_body("sales"))
-        .await;
-    answer.expect_status(201);
+        .await
+        .expect_status(201);
     dashboard.promote(&id).await.expect_error(409, "conflict");
     assert_eq!(current(&dashboard).await, 2);
 
@@ -114,10 +114,10 @@ async fn a_promoted_version_is_the_dashboard() {
 async fn a_snapshot_is_kept_beside_the_current_version() {
     let dashboard = Dashboard::start().await;
     let before = dashboard.read().await;
-    let answer = dashboard
+    let snapshot = dashboard
         .snapshot(&json!({ "name": "Release 1", "message": "m" }))
-        .await;
-    let snapshot = answer.expect_status(201);
+        .await
+        .expect_status(201);
     let location = snapshot.header("location").to_owned();
     assert!(location.ends_with(&dashboard.path("/versions")), "{location}");
     let version = &snapshot.body;

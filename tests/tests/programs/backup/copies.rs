@@ -180,11 +180,11 @@ async fn all_complete(runs: &Runs) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_is_whole_and_its_runs_come_to_their_end_locally() {
     let mut runs = Runs::start_local().await;
-    let answer = runs
+    let store = runs
         .service
         .post(&runs.token, "/data", &json!({ "name": "Load" }))
-        .await;
-    let store = answer.id();
+        .await
+        .id();
     let tables = json!({ "tables": [{ "name": "t", "columns": columns(&["n BIGINT"]) }] });
     let tables_path = format!("/data/{store}/tables");
     runs.service
