@@ -281,20 +281,17 @@ async fn public_addresses_get_webhooks_locally() {
 #[tokio::test]
 async fn no_subscription_is_changed_to_a_private_address_locally() {
     let events = Events::start_local_with(&DEPLOYED).await;
-    let mut subscription = events.subscribe(&subscription("https://example.com/")).await;
+    let mut record = events.subscribe(&subscription("https://example.com/")).await;
     // Only the answer to the creation has this warning, that the webhook is not signed.
-    subscription.as_object_mut().unwrap().remove("warnings");
-    let path = format!(
-        "{SUBSCRIPTIONS}/{}",
-        subscription["id"].as_str().expect("it has an id")
-    );
+    record.as_object_mut().unwrap().remove("warnings");
+    let path = format!("{SUBSCRIPTIONS}/{}", record["id"].as_str().expect("it has an id"));
     let sample: Vec<_> = refused_urls().into_iter().step_by(29).collect();
     check_refused(&sample, "'target.url'", |url| {
         events.put(&events.token, &path, &json!({ "target": { "url": url } }))
     })
     .await;
     let answer = events.get(&events.token, &path).await.expect_status(200);
-    assert_eq!(answer.body, subscription);
+    assert_eq!(answer.body, record);
 }
 
 #[tokio::test]

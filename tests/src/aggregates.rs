@@ -85,13 +85,9 @@ impl Aggregates {
     }
 
     /// Asserts a 400 whose message names the JSON path `named`.
-    pub async fn expect_refusal(&self, body: &Value, phrase: &str) -> Answer {
+    pub async fn expect_refusal(&self, body: &Value, part: &str) -> Answer {
         let refused = self.ask(body).await.expect_error(400, "invalid_request");
-        assert!(
-            refused.message().contains(phrase),
-            "{body}: {}",
-            refused.message()
-        );
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
         refused
     }
 }

@@ -104,11 +104,8 @@ impl Events {
 
     /// Posts an event that must be accepted. Returns its id.
     pub async fn event(&self, channel: &Channel, body: &Value) -> String {
-        let answer = self.ingest(channel, body).await.expect_status(202).body;
-        answer["event_id"]
-            .as_str()
-            .expect("an event has an id")
-            .to_owned()
+        let event = self.ingest(channel, body).await.expect_status(202).body;
+        event["event_id"].as_str().expect("an event has an id").to_owned()
     }
 
     pub async fn subscribe(&self, body: &Value) -> Value {

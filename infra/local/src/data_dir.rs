@@ -350,7 +350,7 @@ mod tests {
         for round in 0..50 {
             let path = folder.path().join(format!("{round}.key"));
             let start = std::sync::Barrier::new(8);
-            let contents: Vec<Vec<u8>> = std::thread::scope(|threads| {
+            let keys: Vec<Vec<u8>> = std::thread::scope(|threads| {
                 let begin = |number| {
                     let (path, start) = (&path, &start);
                     threads.spawn(move || {
@@ -366,11 +366,7 @@ mod tests {
                     .map(|thread| thread.join().unwrap().unwrap())
                     .collect()
             });
-            assert!(
-                contents
-                    .iter()
-                    .all(|content| *content == contents[0] && content.len() == 3_000)
-            );
+            assert!(keys.iter().all(|key| *key == keys[0] && key.len() == 3_000));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 50);
     }

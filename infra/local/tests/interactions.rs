@@ -102,7 +102,7 @@ async fn a_reference_is_an_id_a_name_or_built_in() {
     assert_eq!(world.texts("int-1").await, Ok(latest.clone()));
     assert_eq!(world.texts("app:urgent").await, Ok(latest.clone()));
     assert_eq!(world.texts("sys:general").await, Ok(Vec::new()));
-    for (reference, kind, phrase) in [
+    for (reference, kind, part) in [
         ("urgent", ErrorKind::NotFound, "'app:<name>'"),
         ("app:other", ErrorKind::NotFound, "the name 'other'"),
         ("app:", ErrorKind::NotFound, "the name ''"),
@@ -111,7 +111,7 @@ async fn a_reference_is_an_id_a_name_or_built_in() {
     ] {
         let (refused, message) = world.refusal(reference).await;
         assert_eq!(refused, kind, "{reference}");
-        assert!(message.contains(phrase), "{message}");
+        assert!(message.contains(part), "{message}");
     }
     world.load(interaction("int-2", "urgent", json!([]))).await;
     let (kind, message) = world.refusal("app:urgent").await;

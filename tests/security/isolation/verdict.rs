@@ -58,8 +58,7 @@ impl World {
             Ok(absent) => absent,
             Err(error) => return Some(format!("with an id that never existed: {error}")),
         };
-        let of =
-            |exchange: &Exchange| format!("{} {}", exchange.answer.status, self.comparable(exchange, caller));
+        let of = |one: &Exchange| format!("{} {}", one.answer.status, self.comparable(one, caller));
         let (here, there) = (of(foreign), of(&absent));
         (here != there).then(|| format!("it is {here}\n  and for an id that never existed {there}"))
     }

@@ -378,16 +378,12 @@ async fn faults_are_refused_with_their_paths() {
         ),
         (json!({ "drop_columns": ["b", "B"] }), 400, "drop_columns[1]"),
     ] {
-        let excerpt = changes.to_string();
-        let excerpt = excerpt.get(..120).unwrap_or(&excerpt);
+        let start = changes.to_string();
+        let start = start.get(..120).unwrap_or(&start);
         let refused = store.alter("t", &changes).await.expect_status(status);
         refused.check_error();
-        assert!(
-            refused.message().contains(says),
-            "{excerpt}: {}",
-            refused.message()
-        );
-        assert!(refused.message().len() < 1_000, "{excerpt}");
+        assert!(refused.message().contains(says), "{start}: {}", refused.message());
+        assert!(refused.message().len() < 1_000, "{start}");
     }
     let drop = json!({ "drop_columns": ["b"] });
     store.alter("nothing", &drop).await.expect_error(404, "not_found");

@@ -348,10 +348,10 @@ async fn an_update_lands_whole_or_not_at_all() {
             "relationships[1]",
         ),
     ] {
-        let excerpt = body.to_string();
-        let excerpt = excerpt.get(..150).unwrap_or(&excerpt);
+        let start = body.to_string();
+        let start = start.get(..150).unwrap_or(&start);
         let answer = store.put("/schema", &body).await;
-        assert_eq!(answer.status, status, "{excerpt}: {}", answer.text());
+        assert_eq!(answer.status, status, "{start}: {}", answer.text());
         if status == 200 {
             // Undo the change for the next case.
             let undo = json!({ "drop_columns": ["x"], "modify_columns": [{ "name": "customer_id", "type": "BIGINT" }] });
@@ -360,8 +360,8 @@ async fn an_update_lands_whole_or_not_at_all() {
             continue;
         }
         answer.check_error();
-        assert!(answer.message().contains(says), "{excerpt}: {}", answer.message());
-        assert!(answer.message().len() < 1_000, "{excerpt}");
+        assert!(answer.message().contains(says), "{start}: {}", answer.message());
+        assert!(answer.message().len() < 1_000, "{start}");
     }
     let after = store.detail().await;
     assert_eq!(after["schema"]["tables"], before["schema"]["tables"]);

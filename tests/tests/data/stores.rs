@@ -245,7 +245,7 @@ async fn names_are_kept_to_the_byte() {
 async fn a_body_that_is_wrong_is_refused_with_the_fields_name() {
     let (service, token) = started().await;
     let tags: Vec<_> = (0..51).map(|tag| tag.to_string()).collect();
-    for (body, phrase) in [
+    for (body, part) in [
         (json!({}), "name"),
         (json!({ "name": "" }), "name"),
         (json!({ "name": " \t" }), "name"),
@@ -262,11 +262,7 @@ async fn a_body_that_is_wrong_is_refused_with_the_fields_name() {
     ] {
         let refused = service.post(&token, "/data", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(
-            refused.message().contains(phrase),
-            "{body}: {}",
-            refused.message()
-        );
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
     }
     let empty = service.request(Method::POST, "/data").token(&token).await;
     empty.check_error();

@@ -89,7 +89,7 @@ async fn creation_with_one_bad_table_creates_none() {
     let good = json!({ "name": "good", "columns": columns(&["a STRING"]) });
     store.table("taken", &["a STRING"]).await;
     let before = store.detail().await;
-    for (bad, status, phrase) in [
+    for (bad, status, part) in [
         (
             json!({ "name": "taken", "columns": columns(&["a STRING"]) }),
             409,
@@ -115,7 +115,7 @@ async fn creation_with_one_bad_table_creates_none() {
         let refused = store.post("/tables", &json!({ "tables": [good, bad] })).await;
         let refused = refused.expect_status(status);
         refused.check_error();
-        assert!(refused.message().contains(phrase), "{bad}: {}", refused.message());
+        assert!(refused.message().contains(part), "{bad}: {}", refused.message());
     }
     assert_eq!(store.detail().await, before);
     let twice = json!({ "tables": [good, { "name": "GOOD", "columns": columns(&["a STRING"]) }] });
@@ -203,13 +203,9 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
         let refused = store.post("/tables", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
         let body = body.to_string();
-        let excerpt = body.get(..100).unwrap_or(&body);
-        assert!(
-            refused.message().contains(path),
-            "{excerpt}: {}",
-            refused.message()
-        );
-        assert!(refused.message().len() < 1_000, "{excerpt}");
+        let start = body.get(..100).unwrap_or(&body);
+        assert!(refused.message().contains(path), "{start}: {}", refused.message());
+        assert!(refused.message().len() < 1_000, "{start}");
     }
     assert_eq!(store.detail().await["table_count"], 0);
     // The widest accepted table also works.

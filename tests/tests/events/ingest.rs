@@ -36,7 +36,7 @@ async fn a_time_or_key_that_is_not_understood_is_warned_of() {
     let events = Events::start().await;
     let transform = json!({ "name": "times", "source": "t", "transform": { "timestamp_path": "at" } });
     let channel = events.channel(&transform).await;
-    for (body, phrase) in [
+    for (body, part) in [
         (json!({ "at": "yesterday" }), Some("\"yesterday\"")),
         (json!({ "at": "20240310123000" }), Some("20240310123000")),
         (json!({ "at": { "seconds": 1 } }), Some("seconds")),
@@ -53,11 +53,8 @@ async fn a_time_or_key_that_is_not_understood_is_warned_of() {
         let request = events.request(Method::POST, &channel.url).token(channel.token());
         let answer = request.body(body.to_string()).await.expect_status(202);
         let warnings = &answer.body["warnings"];
-        match phrase {
-            Some(phrase) => assert!(
-                warnings[0].as_str().unwrap().contains(phrase),
-                "{body}: {warnings}"
-            ),
+        match part {
+            Some(part) => assert!(warnings[0].as_str().unwrap().contains(part), "{body}: {warnings}"),
             None => assert!(warnings.is_null(), "{body}: {warnings}"),
         }
     }

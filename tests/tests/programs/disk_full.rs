@@ -57,8 +57,8 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
             .expect_status(201),
     ];
     let wal = service.data_dir().join("records.sqlite-wal");
-    let wal_bytes = fs::metadata(&wal).unwrap().len();
-    limit(&mut service, &(wal_bytes + ROOM).to_string());
+    let bytes = fs::metadata(&wal).unwrap().len();
+    limit(&mut service, &(bytes + ROOM).to_string());
     let id = channel["id"].as_str().unwrap();
     let url = format!(
         "{}/webhooks/events/{}/{}/{id}",
@@ -68,8 +68,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
     );
     let ingest_token = channel["ingest_token"].as_str().unwrap();
     // Event details of this size are stored as an object.
-    let large =
-        json!({ "text": "a".repeat(usize::try_from(wal_bytes + ROOM).unwrap().clamp(150_000, 240_000)) });
+    let large = json!({ "text": "a".repeat(usize::try_from(bytes + ROOM).unwrap().clamp(150_000, 240_000)) });
     let event = || {
         service
             .request(Method::POST, &url)

@@ -147,10 +147,8 @@ async fn prompts_function_frozen_after_each_answer_loses_nothing_locally() {
 async fn datastores_function_frozen_after_each_answer_loses_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("datastores").await;
-    let store_body = json!({ "name": unique("store") });
-    let store = world
-        .ask_api(&mut function, "POST", "/data", &store_body, 201)
-        .await;
+    let body = json!({ "name": unique("store") });
+    let store = world.ask_api(&mut function, "POST", "/data", &body, 201).await;
     let id = store["id"].as_str().unwrap();
     let columns = json!([{ "name": "id", "type": "BIGINT", "primary_key": true }]);
     let table = json!({ "tables": [{ "name": "t", "columns": columns }] });

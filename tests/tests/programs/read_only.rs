@@ -64,7 +64,7 @@ async fn a_directory_that_may_only_be_read_is_refused_and_left_alone_locally() {
     service.process().stop();
     let data_dir = service.data_dir();
     let before = files(&data_dir);
-    for (of_folders, of_files, phrase) in [
+    for (of_folders, of_files, part) in [
         (0o500, 0o600, "must be allowed to write"),
         (0o500, 0o400, "Set DATA_DIR to a folder that you may write"),
     ] {
@@ -73,7 +73,7 @@ async fn a_directory_that_may_only_be_read_is_refused_and_left_alone_locally() {
         let (printed, refusal) = (ended.stdout, String::from_utf8(ended.stderr).unwrap());
         assert!(!ended.status.success() && printed.is_empty(), "{refusal}");
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
-        assert!(refusal.contains(phrase), "{refusal}");
+        assert!(refusal.contains(part), "{refusal}");
         assert!(refusal.contains(data_dir.to_str().unwrap()), "{refusal}");
         assert_eq!(files(&data_dir), before, "something was changed");
     }

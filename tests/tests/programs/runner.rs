@@ -67,7 +67,7 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
     let whole: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     service.process().kill();
     let newer = whole["format"].as_u64().unwrap() + 1;
-    for (content, phrase) in [
+    for (content, part) in [
         (json!({ "format": newer }).to_string(), "newer"),
         (json!({ "format": newer, "more": [] }).to_string(), "newer"),
         ("nonsense".to_owned(), "format.json"),
@@ -77,10 +77,10 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
     ] {
         std::fs::write(&file, &content).unwrap();
         let refused = refusal(&["--port", "0", "--data-dir", &data_dir], &[]);
-        assert!(refused.contains(phrase), "{content}: {refused}");
+        assert!(refused.contains(part), "{content}: {refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
         let output = service.operator().run(&["check"]).expect_refusal();
-        assert!(output.stderr.contains(phrase), "{content}: {output:?}");
+        assert!(output.stderr.contains(part), "{content}: {output:?}");
     }
     std::fs::write(&file, whole.to_string()).unwrap();
     service.restart();
@@ -103,14 +103,14 @@ async fn a_second_runner_on_the_same_directory_is_refused_locally() {
 fn bad_arguments_and_variables_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = text(&folder.path().join("data"));
-    for (arguments, phrase) in [
+    for (arguments, part) in [
         (&["--port", "many"][..], "many"),
         (&["--port", "65536"], "65536"),
         (&["--prot", "0"], "--prot"),
         (&["serve"], "serve"),
     ] {
         let refused = run("millrace", arguments, &[("DATA_DIR", &data_dir)]).expect_refusal();
-        assert!(refused.stderr.contains(phrase), "{refused:?}");
+        assert!(refused.stderr.contains(part), "{refused:?}");
     }
     let message = refusal(
         &["--port", "0", "--data-dir", &data_dir],

@@ -20,7 +20,7 @@ async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer
 async fn malformed_json_says_where() {
     let (service, token) = started().await;
     let whole = prompt("Greeting").to_string();
-    for (body, phrase) in [
+    for (body, part) in [
         (&whole.as_bytes()[..whole.len() - 1], "line 1 column"),
         (&whole.as_bytes()[..20], "line 1 column"),
         (b"", "empty"),
@@ -37,7 +37,7 @@ async fn malformed_json_says_where() {
         (b"{\"name\": \"a\nb\"}", "line 2 column"),
         (b"{\"name\": NaN}", "line 1 column"),
     ] {
-        refused(raw(&service, &token, body).await, phrase);
+        refused(raw(&service, &token, body).await, part);
     }
 }
 
@@ -68,13 +68,13 @@ async fn duplicate_keys_are_refused() {
     let (service, token) = started().await;
     let whole = prompt("Greeting").to_string();
     let rest = whole.strip_prefix('{').unwrap();
-    for (first, phrase) in [
+    for (first, part) in [
         (r#"{"name":"a","#, "name"),
         (r#"{"test_data":{},"test_data":{},"#, "test_data"),
         (r#"{"test_data":{"a":1,"a":2},"#, "a"),
         (r#"{"inputSchema":{"type":"object","type":"array"},"#, "type"),
     ] {
-        refused(raw(&service, &token, format!("{first}{rest}")).await, phrase);
+        refused(raw(&service, &token, format!("{first}{rest}")).await, part);
     }
 }
 

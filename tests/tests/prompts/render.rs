@@ -70,13 +70,13 @@ async fn a_syntax_error_has_the_words_of_a_write() {
 #[tokio::test]
 async fn template_that_fails_on_its_data_names_the_line() {
     let (service, token) = started().await;
-    for (content_type, content, phrase) in [
+    for (content_type, content, part) in [
         ("jst", "a\n${b}", "line 2"),
         ("jst", "${alert(1)}", "line 1"),
         ("handlebars", "a\n{{> other}}", "line 2"),
     ] {
         let body = json!({ "content_type": content_type, "content": content, "data": {} });
-        refused(render(&service, &token, &body).await, phrase);
+        refused(render(&service, &token, &body).await, part);
     }
 }
 
@@ -84,7 +84,7 @@ async fn template_that_fails_on_its_data_names_the_line() {
 async fn invalid_bodies_are_refused() {
     let (service, token) = started().await;
     let body = json!({ "content_type": "handlebars", "content": "{{a}}", "data": {} });
-    for (field, value, phrase) in [
+    for (field, value, part) in [
         ("content_type", json!("html"), "$.content_type"),
         ("content_type", Value::Null, "content_type"),
         ("content", json!(7), "$.content"),
@@ -95,7 +95,7 @@ async fn invalid_bodies_are_refused() {
     ] {
         let mut body = body.clone();
         body[field] = value;
-        refused(render(&service, &token, &body).await, phrase);
+        refused(render(&service, &token, &body).await, part);
     }
     let large = json!({ "content_type": "text", "content": "x".repeat(300_000) });
     render(&service, &token, &large)

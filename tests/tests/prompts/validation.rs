@@ -13,7 +13,7 @@ async fn a_wrong_type_is_named_by_its_json_path() {
         "/prompts/{}",
         service.post(&token, "/prompts", &prompt("Greeting")).await.id()
     );
-    for (field, value, phrase) in [
+    for (field, value, part) in [
         ("name", json!(7), "$.name"),
         ("name", json!(["x"]), "$.name"),
         ("role", json!({}), "$.role"),
@@ -35,9 +35,9 @@ async fn a_wrong_type_is_named_by_its_json_path() {
         let answer = service
             .post(&token, "/prompts", &with(field, value.clone()))
             .await;
-        assert_eq!(answer.body["field"], phrase.trim_start_matches("$."));
-        refused(answer, phrase);
-        refused(service.put(&token, &path, &json!({ field: value })).await, phrase);
+        assert_eq!(answer.body["field"], part.trim_start_matches("$."));
+        refused(answer, part);
+        refused(service.put(&token, &path, &json!({ field: value })).await, part);
     }
     assert_eq!(service.get(&token, &path).await.body["version"], 1);
 }
@@ -224,14 +224,14 @@ async fn test_data_must_satisfy_the_schema() {
         "required": ["name"],
         "properties": { "name": { "type": "string" }, "items": { "items": { "type": "integer" } } }
     });
-    for (data, phrase) in [
+    for (data, part) in [
         (json!({}), "name"),
         (json!({ "name": 7 }), "/name"),
         (json!({ "name": "Ada", "items": [1, "two"] }), "/items/1"),
     ] {
         let mut body = with("inputSchema", schema.clone());
         body["test_data"] = data.clone();
-        refused(service.post(&token, "/prompts", &body).await, phrase);
+        refused(service.post(&token, "/prompts", &body).await, part);
 
         // The same with one of the two already stored.
         for (first, second) in [("inputSchema", "test_data"), ("test_data", "inputSchema")] {
@@ -240,7 +240,7 @@ async fn test_data_must_satisfy_the_schema() {
                 .await;
             let path = format!("/prompts/{}", created.expect_status(201).id());
             let change = json!({ second: body[second] });
-            refused(service.put(&token, &path, &change).await, phrase);
+            refused(service.put(&token, &path, &change).await, part);
         }
     }
 }

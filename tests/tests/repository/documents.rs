@@ -25,15 +25,9 @@ fn anchors(text: &str) -> Vec<String> {
     let headings = text
         .lines()
         .filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
-    let is_of_anchor = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
+    let valid = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
     headings
-        .map(|heading| {
-            heading
-                .to_lowercase()
-                .chars()
-                .filter(is_of_anchor)
-                .collect::<String>()
-        })
+        .map(|heading| heading.to_lowercase().chars().filter(valid).collect::<String>())
         .map(|anchor| anchor.replace(' ', "-"))
         .collect()
 }

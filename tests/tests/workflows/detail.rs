@@ -203,7 +203,7 @@ async fn history_is_in_the_detail_only_on_request() {
 async fn a_history_of_another_kind_is_refused() {
     let runs = Runs::start().await;
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
-    for (query, phrase) in [
+    for (query, part) in [
         ("?include_history=true&history_format=xml", "history_format"),
         ("?history_format=Events", "history_format"),
         ("?include_history=maybe", "include_history"),
@@ -212,7 +212,7 @@ async fn a_history_of_another_kind_is_refused() {
     ] {
         let refused: Answer = runs.get(&run, query).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(phrase), "{query}: {}", refused.text());
+        assert!(refused.message().contains(part), "{query}: {}", refused.text());
     }
 }
 

@@ -74,13 +74,13 @@ async fn pages_have_every_run_once_while_new_ones_begin() {
             starter.begin_as("Steps", &unique("later"), &json!({ "steps": 0 }));
         }
     });
-    let mut runs_so_far = Vec::new();
+    let mut items = Vec::new();
     let mut body = json!({ "page_size": 7 });
     loop {
         let page = runs.list(&body).await.expect_status(200).body;
         let of_page = page["runs"].as_array().unwrap();
         assert!(of_page.len() <= 7, "{page}");
-        runs_so_far.extend(of_page.iter().cloned());
+        items.extend(of_page.iter().cloned());
         assert_eq!(page["has_more"], page["next_page_token"].is_string(), "{page}");
         if page["has_more"] == false {
             break;
@@ -96,14 +96,11 @@ async fn pages_have_every_run_once_while_new_ones_begin() {
         )
     };
     assert!(
-        runs_so_far.iter().map(place).is_sorted_by(|one, next| one > next),
+        items.iter().map(place).is_sorted_by(|one, next| one > next),
         "not newest first, or twice"
     );
-    let ids: BTreeSet<_> = runs_so_far
-        .iter()
-        .map(|run| run["run_id"].as_str().unwrap())
-        .collect();
-    assert_eq!(ids.len(), runs_so_far.len());
+    let ids: BTreeSet<_> = items.iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), items.len());
     let missing: Vec<_> = begun
         .iter()
         .filter(|run| !ids.contains(run.run_id.as_str()))

@@ -120,9 +120,7 @@ pub async fn measure() -> Result<Vec<Row>> {
                 .await?;
             if number > 0 {
                 samples.ms.push(ms);
-                samples
-                    .bytes
-                    .push(new_megabytes(&before, &files(&store.folder())?));
+                samples.bytes.push(growth(&before, &files(&store.folder())?));
             }
         }
     }
@@ -139,10 +137,9 @@ pub async fn measure() -> Result<Vec<Row>> {
     small
         .import(&json!({ "t": { "source": "inline", "data": [row] } }))
         .await?;
-    let mut samples_of_changes: Vec<(Samples, Samples)> =
-        CHANGES.iter().map(|_| Default::default()).collect();
+    let mut sides: Vec<(Samples, Samples)> = CHANGES.iter().map(|_| Default::default()).collect();
     for number in 0..=TIMES {
-        for ((name, change), (on_large, on_small)) in CHANGES.iter().zip(&mut samples_of_changes) {
+        for ((name, change), (on_large, on_small)) in CHANGES.iter().zip(&mut sides) {
             for (store, samples) in [(&large, on_large), (&small, on_small)] {
                 let (path, body) = change(number, &store.version().await?);
                 let before = files(&store.folder())?;
@@ -153,14 +150,12 @@ pub async fn measure() -> Result<Vec<Row>> {
                 };
                 if number > 0 {
                     samples.ms.push(ms);
-                    samples
-                        .bytes
-                        .push(new_megabytes(&before, &files(&store.folder())?));
+                    samples.bytes.push(growth(&before, &files(&store.folder())?));
                 }
             }
         }
     }
-    for ((name, _), (on_large, on_small)) in CHANGES.iter().zip(&samples_of_changes) {
+    for ((name, _), (on_large, on_small)) in CHANGES.iter().zip(&sides) {
         table.extend(beside(name, &size, on_large, "a store of one row", on_small));
     }
     Ok(table)
@@ -210,7 +205,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, u64>> {
 }
 
 /// Returns the size of the new files, in millions of bytes.
-fn new_megabytes(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
+fn growth(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
     let new = after.iter().filter(|(path, _)| !before.contains_key(*path));
     new.map(|(_, bytes)| *bytes as f64).sum::<f64>() / 1e6
 }

@@ -59,7 +59,7 @@ async fn a_message_that_comes_twice_leaves_the_delivery_as_it_is() {
     world.subscribe(&["external"], target("Waiting")).await;
     let event = world.event_with(None, order(&json!("order-7"))).await;
     let record = world.events.find(&world.tenant, &event).await.unwrap().unwrap();
-    let bus = LocalBus::new(world.clock.clone(), vec![Arc::new(world.bus_messages.clone())]);
+    let bus = LocalBus::new(world.clock.clone(), vec![Arc::new(world.inbox.clone())]);
     for _ in 0..5 {
         events::publish::publish_stored(&bus, &record).await;
     }

@@ -10,12 +10,12 @@ async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
     let world = World::start().await;
     world.webhook().await;
     // The bus refuses the event.
-    world.bus_messages.be_away(true);
+    world.inbox.be_away(true);
     world.event(None).await;
-    world.bus_messages.be_away(false);
+    world.inbox.be_away(false);
     // The bus accepts the event, but its message is lost.
     world.event(None).await;
-    world.bus_messages.lose_all();
+    world.inbox.lose_all();
     // The event is matched, but the hint at its run is lost.
     world.event(None).await;
     assert_eq!(world.match_messages().await, 0);
@@ -49,14 +49,14 @@ async fn the_backlog_counts_late_work_only() {
     for _ in 0..3 {
         world.event(None).await;
     }
-    world.bus_messages.lose_all();
+    world.inbox.lose_all();
     let ahead = world.sweeper.sweep(60_000).await.unwrap();
     assert_eq!((ahead.runs, ahead.events), (0, 0), "fresh events are not late");
     // All messages of the bus are lost: found events are postponed and stay in the count.
     for _ in 0..20 {
         world.pass(60);
         assert_eq!(world.sweeper.sweep(60_000).await.unwrap().events, 3);
-        world.bus_messages.lose_all();
+        world.inbox.lose_all();
     }
 }
 
@@ -82,7 +82,7 @@ async fn an_event_published_twice_is_delivered_once() {
     let record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
     let bus = local::bus::LocalBus::new(
         world.clock.clone(),
-        vec![std::sync::Arc::new(world.bus_messages.clone())],
+        vec![std::sync::Arc::new(world.inbox.clone())],
     );
     for _ in 0..5 {
         events::publish::publish_stored(&bus, &record).await;
@@ -106,7 +106,7 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
     let world = World::start().await;
     world.webhook().await;
     let id = world.event(None).await;
-    world.bus_messages.lose_all();
+    world.inbox.lose_all();
     // The record says that the details are in the bucket, but the bucket lacks them.
     let mut record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
     record.id = "broken".to_owned();
@@ -134,7 +134,7 @@ async fn an_invalid_event_is_set_aside_with_the_reason() {
     let world = World::start().await;
     let bus = local::bus::LocalBus::new(
         world.clock.clone(),
-        vec![std::sync::Arc::new(world.bus_messages.clone())],
+        vec![std::sync::Arc::new(world.inbox.clone())],
     );
     platform::bus::Bus::publish(
         &bus,

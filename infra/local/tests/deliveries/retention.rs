@@ -163,7 +163,7 @@ async fn an_event_that_is_not_matched_stays() {
     let event = world.event(None).await;
     world.archive(&event).await;
     for _ in 0..200 {
-        world.bus_messages.lose_all();
+        world.inbox.lose_all();
         world.pass(DAY_SECONDS);
         world.sweeper.sweep(0).await.unwrap();
         expire(&world).await;

@@ -160,7 +160,7 @@ pub struct World {
     pub redelivery: Redelivery,
     pub events: Events,
     pub deliveries: Deliveries,
-    pub bus_messages: TestQueue,
+    pub inbox: TestQueue,
     pub hints: TestQueue,
     pub letters: TestQueue,
     pub services: Services,
@@ -225,14 +225,14 @@ impl World {
         let services = Services::open(&data).unwrap().behind(layers);
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let local_services = services.clone();
-        let (bus_messages, hints, letters) = (
+        let (inbox, hints, letters) = (
             TestQueue::new(&clock),
             TestQueue::new(&clock),
             TestQueue::new(&clock),
         );
         let table = |name| services.table(name);
         let objects = services.bucket(DATA_BUCKET);
-        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(bus_messages.clone())]));
+        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(inbox.clone())]));
         let sealer: Arc<dyn Sealer> = Arc::new(LocalSealer::open(&data).unwrap());
         let events = Events::new(table(EVENTS_TABLE));
         let deliveries = Deliveries::new(table(EVENTS_TABLE));
@@ -314,7 +314,7 @@ impl World {
             engine,
             events,
             deliveries,
-            bus_messages,
+            inbox,
             hints,
             letters,
             services: local_services,
@@ -446,7 +446,7 @@ impl World {
 
     /// Matches the queued events. Returns the number of messages to deliver again.
     pub async fn match_messages(&self) -> usize {
-        let messages = self.bus_messages.take().into_iter().enumerate();
+        let messages = self.inbox.take().into_iter().enumerate();
         let messages = messages.map(|(place, body)| Message {
             id: place.to_string(),
             body,
@@ -471,7 +471,7 @@ impl World {
                 let messages = queue.messages.lock().unwrap();
                 messages.iter().all(|(at, _)| *at > self.clock.now())
             };
-            if is_idle(&self.bus_messages) && is_idle(&self.hints) {
+            if is_idle(&self.inbox) && is_idle(&self.hints) {
                 return;
             }
             assert_eq!(self.match_messages().await, 0);

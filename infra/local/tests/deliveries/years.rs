@@ -62,7 +62,7 @@ impl Years {
                 let event = self.world.event_with(None, details).await;
                 self.unarchived.insert(event.clone());
                 if self.random.random_range(0..8) == 0 {
-                    self.world.bus_messages.lose_all();
+                    self.world.inbox.lose_all();
                     self.unmatched.insert(event);
                 }
                 self.world.settle().await;
@@ -87,7 +87,7 @@ impl Years {
             10 => {
                 self.world.sweeper.sweep(0).await.unwrap();
                 // The sweeper publishes lost events again.
-                if self.world.bus_messages.all().is_empty() {
+                if self.world.inbox.all().is_empty() {
                     return;
                 }
                 self.world.settle().await;

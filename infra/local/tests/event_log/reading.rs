@@ -281,11 +281,8 @@ async fn a_snapshot_keeps_its_files_and_a_full_cache_drops_others() {
 
     // Another process finds the files in the cache, and nothing else.
     drop(store);
-    let other_store = world.other_store("small", most);
-    let again = other_store
-        .snapshot(logs, of_day(1).0, of_day(1).1)
-        .await
-        .unwrap();
+    let other = world.other_store("small", most);
+    let again = other.snapshot(logs, of_day(1).0, of_day(1).1).await.unwrap();
     assert_eq!(ids_of(&again).await.unwrap(), ["demo/e1"]);
 }
 

@@ -65,7 +65,7 @@ async fn of_the_updates_of_one_turn_the_newest_are_kept_however_many_there_are()
 #[tokio::test]
 async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_see_it() {
     let world = World::start().await;
-    for (workflow_type, input, phrase) in [
+    for (workflow_type, input, part) in [
         (
             "Chatter",
             json!([1_000, 9_000]),
@@ -78,7 +78,7 @@ async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_s
         let state = world.drive(&run).await;
         assert_eq!(state.status, RunStatus::Running);
         let failed = state.failed_turn.expect("the turn came to nothing");
-        assert!(failed.failure.message.contains(phrase), "{failed:?}");
+        assert!(failed.failure.message.contains(part), "{failed:?}");
     }
 }
 

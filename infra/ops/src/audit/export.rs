@@ -124,11 +124,8 @@ fn show(progress: Progress) {
     if !terminal.is_terminal() {
         return;
     }
-    let Progress {
-        written: count,
-        expected,
-    } = progress;
-    let expected = expected.max(count);
+    let count = progress.written;
+    let expected = progress.expected.max(count);
     let filled = (count * BAR).checked_div(expected).unwrap_or(BAR);
     let bar: String = (0..BAR)
         .map(|sign| if sign < filled { '#' } else { '.' })

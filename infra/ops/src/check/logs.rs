@@ -107,8 +107,7 @@ impl Check<'_> {
         {
             let name = key.rsplit('/').next().unwrap_or_default();
             let created_at = name.strip_suffix(".parquet").and_then(ids::time_of);
-            let is_old =
-                created_at.is_some_and(|created_at| created_at.plus_ms(MARGIN_MS) < digest.created_at);
+            let is_old = created_at.is_some_and(|time| time.plus_ms(MARGIN_MS) < digest.created_at);
             if is_old && !keys.contains(*key) {
                 self.broken(&format!(
                     "no commit names the object {key}, and no collection removed it"

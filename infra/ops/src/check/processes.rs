@@ -47,12 +47,10 @@ pub fn texts_are_there(records: &[(Key, Value)], findings: &mut Vec<String>) {
             ));
         }
     }
-    for ((tenant, definition), text) in &texts {
+    for ((tenant, id), text) in &texts {
         // A large text is in the bucket, under its digest.
-        if text.is_some_and(|text| digest(text) != *definition) {
-            findings.push(format!(
-                "The definition {definition} of {tenant} is another text."
-            ));
+        if text.is_some_and(|text| digest(text) != *id) {
+            findings.push(format!("The definition {id} of {tenant} is another text."));
         }
     }
 }

@@ -218,7 +218,7 @@ async fn a_request_that_is_wrong_is_refused_with_its_path() {
     let table = |source: Value| json!({ "tables": { "t": source } });
     let file = |uri: &str| artifact("t", uri);
     let mut wrong = Vec::new();
-    for (body, phrase) in [
+    for (body, part) in [
         (json!({}), "tables"),
         (json!({ "tables": {} }), "tables"),
         (json!({ "tables": [] }), "tables"),
@@ -266,7 +266,7 @@ async fn a_request_that_is_wrong_is_refused_with_its_path() {
     ] {
         let refused = store.post("/import", &body).await;
         refused.check_error();
-        if refused.status != 400 || !refused.message().contains(phrase) {
+        if refused.status != 400 || !refused.message().contains(part) {
             wrong.push(format!("{body}: {}", refused.text()));
         }
     }

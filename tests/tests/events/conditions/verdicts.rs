@@ -49,7 +49,7 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
 #[tokio::test]
 async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
     let world = Judged::start_local().await;
-    for (name, reply, phrase) in [
+    for (name, reply, part) in [
         ("nonsense", Reply::Text("It may be.".to_owned()), "schema"),
         ("refused", Reply::Status(400), "status 400"),
     ] {
@@ -73,7 +73,7 @@ async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
             assert_eq!(evaluation["status"], "error", "{action}");
             assert_eq!(evaluation["matched"], Value::Null, "{action}");
             let error = evaluation["error"].as_str().unwrap();
-            assert!(error.contains(phrase), "{action}: {error}");
+            assert!(error.contains(part), "{action}: {error}");
             if stops {
                 assert_eq!(delivery["last_error"], error, "{action}");
             }

@@ -261,12 +261,8 @@ async fn a_killed_service_is_backed_up_with_its_keys_and_secrets_locally() {
     operator.json(&["check"]);
     runs.service.restart_over(&restore(&file));
     // The token was signed with the keys from before the backup.
-    let prompt_path = format!("/prompts/{}", created.id());
-    let answer = runs
-        .service
-        .get(&runs.token, &prompt_path)
-        .await
-        .expect_status(200);
+    let path = format!("/prompts/{}", created.id());
+    let answer = runs.service.get(&runs.token, &path).await.expect_status(200);
     assert_eq!(answer.body, created.body);
     let path = format!("/events/channels/{channel}");
     runs.service.get(&runs.token, &path).await.expect_status(200);

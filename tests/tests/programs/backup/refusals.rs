@@ -307,7 +307,7 @@ async fn a_backup_overwrites_nothing_and_says_where_it_cannot_be_locally() {
         "{empty:?}"
     );
     let file = backup.service.folder().join("other");
-    for (command, variables, phrase) in [
+    for (command, variables, part) in [
         (
             "backup",
             &[("MILLRACE_RECORDS", "dynamodb")][..],
@@ -327,7 +327,7 @@ async fn a_backup_overwrites_nothing_and_says_where_it_cannot_be_locally() {
         let refused = operator
             .run_with(&[command, text(&file)], variables)
             .expect_refusal();
-        assert!(refused.stderr.contains(phrase), "{refused:?}");
+        assert!(refused.stderr.contains(part), "{refused:?}");
     }
     let deployed = operator
         .run(&["backup", text(&file), "--deployed"])

@@ -132,11 +132,11 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
             "versions[0].max_output_tokens",
         ),
     ];
-    for (arguments, phrase) in cases {
+    for (arguments, part) in cases {
         let refused = scope.ops(arguments).expect_refusal();
         assert!(
-            refused.stderr.contains(phrase),
-            "{arguments:?} does not name {phrase}: {}",
+            refused.stderr.contains(part),
+            "{arguments:?} does not name {part}: {}",
             refused.stderr
         );
         assert_eq!(refused.stdout, "", "{arguments:?}");

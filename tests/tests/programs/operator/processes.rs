@@ -65,11 +65,11 @@ async fn text_of_a_process_that_is_almost_an_expression_is_told() {
         .filter(|line| line.starts_with("Warning:"))
         .collect();
     assert_eq!(warnings.len(), 2, "{loaded}");
-    for (warning, phrase) in warnings
+    for (warning, part) in warnings
         .iter()
         .zip(["open' has '${ .a '", "text' has '${ .name }'"])
     {
-        assert!(warning.contains(phrase), "{loaded}");
+        assert!(warning.contains(part), "{loaded}");
     }
 }
 
@@ -118,7 +118,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
     // A removed version may be loaded again, with the same text.
     scope.ops(&["process", "load", &new]).expect_success();
     scope.ops(&["process", "remove", "shop/ship"]).expect_success();
-    for (arguments, phrase) in [
+    for (arguments, part) in [
         (
             &["process", "remove", "shop/ship"][..],
             "The process 'shop/ship' does not exist.",
@@ -130,7 +130,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
         (&["process", "load", "/nowhere.yaml"], "/nowhere.yaml"),
     ] {
         let refused = scope.ops(arguments).expect_refusal().stderr;
-        assert!(refused.contains(phrase), "{arguments:?}: {refused}");
+        assert!(refused.contains(part), "{arguments:?}: {refused}");
     }
     let trail = service
         .get(&token, "/audit-trail?resourceTypes=process")
@@ -236,7 +236,7 @@ async fn a_secret_is_sealed_and_never_shown() {
     };
     let owned = |arguments: &[&str]| arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
     let long = write(&service, "long.json", &json!("x".repeat(5_000)).to_string());
-    for (arguments, phrase) in [
+    for (arguments, part) in [
         (set("a", &["--value-file", &text]), "is not JSON"),
         (set("a#b", &["--value-file", &value]), "a#b"),
         (set("a", &[]), "is not JSON"),
@@ -270,11 +270,7 @@ async fn a_secret_is_sealed_and_never_shown() {
     ] {
         let refused = ops(&arguments);
         assert_ne!(refused.code, Some(0), "{arguments:?}");
-        assert!(
-            refused.stderr.contains(phrase),
-            "{arguments:?}: {}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains(part), "{arguments:?}: {}", refused.stderr);
         texts.push(refused.stderr);
     }
     scope.ops(&["secret", "remove", "other"]).expect_success();

@@ -15,19 +15,15 @@ use tokio::net::TcpListener;
 const KEY: &str = "hunter2-docs-key";
 
 /// The `authorization` headers that the server received.
-type Authorizations = Arc<Mutex<Vec<String>>>;
+type Log = Arc<Mutex<Vec<String>>>;
 
 /// Serves one tool, which echoes its input.
-async fn answer(
-    State(authorizations): State<Authorizations>,
-    headers: HeaderMap,
-    Json(request): Json<Value>,
-) -> Response {
+async fn answer(State(log): State<Log>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
     let authorization = headers
         .get("authorization")
         .map(|value| value.to_str().unwrap().to_owned());
     let authorization = authorization.unwrap_or_default();
-    authorizations.lock().unwrap().push(authorization.clone());
+    log.lock().unwrap().push(authorization.clone());
     let result = match request["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
             "protocolVersion": request["params"]["protocolVersion"], "capabilities": { "tools": {} },
@@ -48,10 +44,10 @@ async fn answer(
 #[tokio::test]
 async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_locally() {
     let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
-    let authorizations = Authorizations::default();
+    let log = Log::default();
     let routes = Router::new()
         .route("/mcp", post(answer))
-        .with_state(Arc::clone(&authorizations));
+        .with_state(Arc::clone(&log));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -81,8 +77,7 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_lo
     let results = world.results(&run).await;
     assert_eq!(results[0]["text"], "[secret] {\"q\":7}");
     assert!(
-        authorizations
-            .lock()
+        log.lock()
             .unwrap()
             .iter()
             .all(|authorization| *authorization == format!("Bearer {KEY}"))
