@@ -147,16 +147,12 @@ const CARRIERS: [Notation; 11] = [
     }),
 ];
 
-fn parts(address: Ipv4Addr, written: fn(u8) -> String) -> String {
-    address.octets().map(written).join(".")
+fn parts(address: Ipv4Addr, notation: fn(u8) -> String) -> String {
+    address.octets().map(notation).join(".")
 }
 
-fn digits(address: Ipv4Addr, written: [char; 10]) -> String {
-    let digit = |letter: char| {
-        letter
-            .to_digit(10)
-            .map_or(letter, |digit| written[digit as usize])
-    };
+fn digits(address: Ipv4Addr, signs: [char; 10]) -> String {
+    let digit = |letter: char| letter.to_digit(10).map_or(letter, |digit| signs[digit as usize]);
     address.to_string().chars().map(digit).collect()
 }
 
@@ -185,21 +181,21 @@ fn refused_urls() -> Vec<(String, String)> {
     for (index, row) in rows(IPV4).enumerate() {
         let address: Ipv4Addr = row.parse().expect("each row is an IPv4 address");
         let third = SPELLINGS.iter().chain(&CARRIERS).skip(index % 3).step_by(3);
-        for (name, written) in NOTATIONS.iter().chain(third) {
+        for (name, notation) in NOTATIONS.iter().chain(third) {
             all.push((
                 format!("{address}, {name}"),
-                format!("https://{}/hook", written(address)),
+                format!("https://{}/hook", notation(address)),
             ));
         }
     }
     all.extend(rows(IPV6).map(|host| (host.to_owned(), format!("https://{host}:8443/"))));
     for name in rows(NAMES) {
-        let written = [
+        let spellings = [
             format!("https://{name}/"),
             format!("https://{}/", name.to_uppercase()),
             format!("https://{name}./"),
         ];
-        all.extend(written.map(|url| (format!("name {name}"), url)));
+        all.extend(spellings.map(|url| (format!("name {name}"), url)));
     }
     all.extend(urls(URLS).map(|url| ("URL".to_owned(), url)));
     let of_port = |port| (format!("port {port}"), format!("https://example.com:{port}/"));
@@ -285,17 +281,17 @@ async fn public_addresses_get_webhooks_locally() {
 #[tokio::test]
 async fn no_subscription_is_changed_to_a_private_address_locally() {
     let events = Events::start_local_with(&DEPLOYED).await;
-    let mut made = events.subscribe(&subscription("https://example.com/")).await;
+    let mut record = events.subscribe(&subscription("https://example.com/")).await;
     // Only the answer to the creation has this warning, that the webhook is not signed.
-    made.as_object_mut().unwrap().remove("warnings");
-    let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().expect("it has an id"));
+    record.as_object_mut().unwrap().remove("warnings");
+    let path = format!("{SUBSCRIPTIONS}/{}", record["id"].as_str().expect("it has an id"));
     let sample: Vec<_> = refused_urls().into_iter().step_by(29).collect();
     check_refused(&sample, "'target.url'", |url| {
         events.put(&events.token, &path, &json!({ "target": { "url": url } }))
     })
     .await;
-    let read = events.get(&events.token, &path).await.expect_status(200);
-    assert_eq!(read.body, made);
+    let answer = events.get(&events.token, &path).await.expect_status(200);
+    assert_eq!(answer.body, record);
 }
 
 #[tokio::test]
@@ -310,8 +306,8 @@ async fn nothing_is_imported_from_a_private_address_locally() {
         .id();
     let path = format!("/data/{store}");
     let table = json!({ "tables": [{ "name": "t", "columns": [{ "name": "id", "type": "BIGINT" }] }] });
-    let made = service.post(&token, &format!("{path}/tables"), &table).await;
-    made.expect_status(201);
+    let answer = service.post(&token, &format!("{path}/tables"), &table).await;
+    answer.expect_status(201);
     let before = service.get(&token, &path).await.expect_status(200).body;
 
     // Each address has 21 rows, so with this step every notation is tested.

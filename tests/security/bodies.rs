@@ -41,11 +41,10 @@ impl Operations {
         let store = created.expect_status(201).id();
         let definitions = columns(&["id BIGINT", "name STRING", "d DOUBLE", "j JSON"]);
         let tables = json!({ "tables": [{ "name": "t", "columns": definitions }] });
-        let made = runs
-            .service
+        runs.service
             .post(&runs.token, &format!("/data/{store}/tables"), &tables)
-            .await;
-        made.expect_status(201);
+            .await
+            .expect_status(201);
         let channel = json!({ "name": "Channel", "source": "tests" });
         let channel = runs
             .service
@@ -190,7 +189,7 @@ fn bytes(row: &str, number: usize) -> Vec<u8> {
 }
 
 /// Sends the bodies of numbered rows. Returns the faults of the answers.
-async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
+async fn send_rows(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for chunk in rows.chunks(AT_ONCE) {
         let answers = chunk.iter().map(|(number, row)| {
@@ -242,9 +241,9 @@ async fn no_refusal_quotes_megabytes() {
 async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     let operations = Operations::start().await;
     let numbered = rows(BODIES).enumerate();
-    let (taken, refused): (Vec<_>, Vec<_>) = numbered.partition(|(_, row)| row.starts_with('2'));
+    let (accepted, refused): (Vec<_>, Vec<_>) = numbered.partition(|(_, row)| row.starts_with('2'));
     let before = operations.state().await;
-    let mut wrong = sent(&operations, &refused).await;
+    let mut wrong = send_rows(&operations, &refused).await;
     let after = operations.state().await;
     for (before, after) in before
         .iter()
@@ -253,7 +252,7 @@ async fn a_body_that_is_not_what_it_says_is_refused_locally() {
     {
         wrong.push(format!("a body that was refused changed {before} to {after}"));
     }
-    wrong.extend(sent(&operations, &taken).await);
+    wrong.extend(send_rows(&operations, &accepted).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     operations.check_alive().await;
 }
@@ -341,7 +340,7 @@ async fn a_body_of_another_type_or_size_is_refused_locally() {
 }
 
 /// Bytes that a server sent until it closed the connection.
-pub(crate) struct Sent {
+pub(crate) struct RawAnswer {
     pub answer: Answer,
     /// Bytes after the answer.
     pub rest: Vec<u8>,
@@ -349,7 +348,7 @@ pub(crate) struct Sent {
 
 /// Sends the bytes of a request over a new connection, and reads everything that comes back. With `is_cut`,
 /// sending is closed after them.
-pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> Sent {
+pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> RawAnswer {
     let address = client.address();
     let socket = TcpStream::connect(address).await.expect("the service listens");
     let (mut from, mut to) = socket.into_split();
@@ -391,7 +390,7 @@ pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> S
         bytes: body.to_vec(),
         body: serde_json::from_slice(body).unwrap_or_default(),
     };
-    Sent {
+    RawAnswer {
         answer,
         rest: rest.to_vec(),
     }
@@ -426,16 +425,16 @@ async fn a_body_ends_where_the_protocol_says_locally() {
         ("{1MB}", &"x".repeat(1_048_576)),
     ];
     let mut wrong = Vec::new();
-    let mut made = 0;
+    let mut count = 0;
     for row in rows(RAW) {
-        let (case, sent) = row.split_once(" | ").expect("each row has a request");
+        let (case, request) = row.split_once(" | ").expect("each row has a request");
         let mut words = case.split(' ');
         let status: u16 = words
             .next()
             .and_then(|word| word.parse().ok())
             .expect("each row begins with a status");
         let words: Vec<_> = words.collect();
-        let mut text = sent.to_owned();
+        let mut text = request.to_owned();
         for (name, value) in values {
             text = text.replace(name, value);
         }
@@ -443,7 +442,7 @@ async fn a_body_ends_where_the_protocol_says_locally() {
             .replace("\\r", "\r")
             .replace("\\n", "\n")
             .replace("\\t", "\t");
-        let Sent { answer, rest } = exchange(service, &bytes(&text, 0), words.contains(&"cut")).await;
+        let RawAnswer { answer, rest } = exchange(service, &bytes(&text, 0), words.contains(&"cut")).await;
         // A request that is not HTTP is refused by a layer that does not know the form of errors.
         if !words.contains(&"bare") && answer.status >= 400 {
             answer.check_error();
@@ -456,10 +455,14 @@ async fn a_body_ends_where_the_protocol_says_locally() {
                 String::from_utf8_lossy(&rest)
             ));
         }
-        made += usize::from(status == 201);
+        count += usize::from(status == 201);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let prompts = service.get(token, "/prompts?limit=100").await.expect_status(200);
-    assert_eq!(prompts.each("id").len(), made, "a request was read out of a body");
+    assert_eq!(
+        prompts.each("id").len(),
+        count,
+        "a request was read out of a body"
+    );
     operations.check_alive().await;
 }

@@ -174,7 +174,7 @@ fn refused() -> Vec<(&'static str, Value)> {
 }
 
 /// Returns large but ordinary templates, which must be accepted.
-fn taken() -> Vec<(&'static str, Value)> {
+fn ordinary_templates() -> Vec<(&'static str, Value)> {
     let line = "Hello dear {{customer.name}}, your order of {{order.date}} is on its way to you now.\n";
     vec![
         ("itself", schema(json!({ "$ref": "#" }))),
@@ -263,7 +263,7 @@ async fn a_bomb_is_refused_and_nothing_else_waits_for_it_locally() {
 async fn large_ordinary_input_is_accepted() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
-    for (name, mut body) in taken() {
+    for (name, mut body) in ordinary_templates() {
         if body.get("inputSchema").is_some() {
             body["test_data"] = json!({});
         }

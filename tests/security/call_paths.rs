@@ -6,7 +6,7 @@ use serde_json::json;
 use tests::Events;
 use tokio::net::TcpListener;
 
-use crate::own_servers::told;
+use crate::own_servers::call_results;
 
 /// Values of `{card}{suffix}` at the end of a path; null is a missing value.
 const ROWS: [(Option<&str>, &str); 17] = [
@@ -75,9 +75,9 @@ async fn no_value_leads_a_call_to_another_resource_locally() {
             calls.push(json!({ "call": "http", "input": input, "with": with }));
         }
     }
-    let told = told(&events, &calls, &json!({ "rows": data })).await;
+    let results = call_results(&events, &calls, &json!({ "rows": data })).await;
     for (index, call) in calls.iter().enumerate() {
-        let outcome = &told[&format!("call{index}")];
+        let outcome = &results[&format!("call{index}")];
         assert!(outcome["refused"].is_string(), "{call}: {outcome}");
     }
     let received = events.receiver.received();

@@ -40,7 +40,7 @@ impl Row {
     }
 
     /// Formats a fault with its row.
-    fn told(&self, wrong: &str) -> String {
+    fn describe(&self, wrong: &str) -> String {
         let condition: String = self.condition.chars().take(150).collect();
         format!("line {}: {wrong}: {condition}", self.line)
     }
@@ -181,7 +181,7 @@ impl Target {
                 .iter()
                 .any(|(status, _)| status == "succeeded" || status == "failed");
             if is_ended || Instant::now() > deadline {
-                return Some(row.told(&format!("not {} but {outcomes:?}", row.outcome)));
+                return Some(row.describe(&format!("not {} but {outcomes:?}", row.outcome)));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -204,23 +204,23 @@ async fn every_condition_is_refused_or_ends_on_a_large_event() {
         }
         if !is_right {
             let text: String = answer.text().chars().take(200).collect();
-            wrong.push(row.told(&format!("not {} but {text}", row.status)));
+            wrong.push(row.describe(&format!("not {} but {text}", row.status)));
         }
     }
-    let kept = target.events.get(&target.events.token, SUBSCRIPTIONS).await;
-    assert_eq!(kept.each("id").len(), accepted.len() + 1);
+    let subscriptions = target.events.get(&target.events.token, SUBSCRIPTIONS).await;
+    assert_eq!(subscriptions.each("id").len(), accepted.len() + 1);
     accepted.retain(|row| row.status == 201);
 
     let send = async |row: &Row| target.send(&row.action()).await;
-    let sent = futures::stream::iter(accepted.iter().map(|row| send(row)));
-    let sent: Vec<_> = sent.buffered(AT_ONCE).collect().await;
+    let sends = futures::stream::iter(accepted.iter().map(|row| send(row)));
+    let events: Vec<_> = sends.buffered(AT_ONCE).collect().await;
     target.check_neighbour().await;
     // Once the subscription of all events received them, all were matched.
-    target.events.received("/control", sent.len()).await;
-    let checked = accepted.iter().zip(&sent);
-    let checked = checked.map(|(row, event)| target.check_outcome(row, event));
-    let checked: Vec<_> = futures::stream::iter(checked).buffered(AT_ONCE).collect().await;
-    wrong.extend(checked.into_iter().flatten());
+    target.events.received("/control", events.len()).await;
+    let pairs = accepted.iter().zip(&events);
+    let checks = pairs.map(|(row, event)| target.check_outcome(row, event));
+    let faults: Vec<_> = futures::stream::iter(checks).buffered(AT_ONCE).collect().await;
+    wrong.extend(faults.into_iter().flatten());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

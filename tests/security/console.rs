@@ -111,9 +111,9 @@ async fn only_the_own_page_gets_a_token_locally() {
     let page = service.request(Method::GET, &format!("{origin}/console"));
     let proof = proof(&page.header("sec-fetch-mode", "navigate").await);
     assert!(proof.len() >= 32, "{proof}");
-    let asked = |shown: &str| {
+    let ask = |proof_header: &str| {
         let request = service.request(Method::POST, &url).header("origin", &origin);
-        request.header("x-page-proof", shown)
+        request.header("x-page-proof", proof_header)
     };
     let flipped: String = proof.chars().rev().collect();
     for wrong in [
@@ -124,7 +124,7 @@ async fn only_the_own_page_gets_a_token_locally() {
         &flipped,
         &proof.to_uppercase(),
     ] {
-        let refusal = asked(wrong).await.expect_status(403);
+        let refusal = ask(wrong).await.expect_status(403);
         assert!(!refusal.text().contains("eyJ"), "{wrong}");
     }
     let unproven = service.request(Method::POST, &url).header("origin", &origin);
@@ -134,7 +134,7 @@ async fn only_the_own_page_gets_a_token_locally() {
         .header("origin", "https://evil.example");
     elsewhere.header("x-page-proof", &proof).await.expect_status(403);
 
-    let own = asked(&proof).await.expect_status(200);
+    let own = ask(&proof).await.expect_status(200);
     assert_eq!(own.header("cache-control"), "no-store");
     let token = match &own.body["token"] {
         Value::String(token) => token.clone(),
@@ -153,8 +153,8 @@ async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else_locally() {
     let service = service(&folder).await;
     let url = format!("{}/console", service.origin());
     let get = |url: &str| service.request(Method::GET, url);
-    let shown = proof(&get(&url).await.expect_status(200));
-    assert!(!shown.is_empty());
+    let page_proof = proof(&get(&url).await.expect_status(200));
+    assert!(!page_proof.is_empty());
     for (name, value) in [
         ("origin", "https://evil.example"),
         ("origin", "null"),
@@ -167,17 +167,17 @@ async fn the_proof_is_in_a_page_that_is_shown_and_nowhere_else_locally() {
     ] {
         let page = get(&url).header(name, value).await.expect_status(200);
         assert_eq!(proof(&page), "", "{name}: {value}");
-        assert!(!page.text().contains(&shown), "{name}: {value}");
+        assert!(!page.text().contains(&page_proof), "{name}: {value}");
     }
     for path in ["config.json", "assets/page.js", "index.html", "none"] {
         let answer = get(&format!("{url}/{path}")).await;
-        assert!(!answer.text().contains(&shown), "{path}");
+        assert!(!answer.text().contains(&page_proof), "{path}");
     }
     // Another start has another proof.
     let other = tempfile::tempdir().unwrap();
     let other = self::service(&other).await;
     let other = other.request(Method::GET, &format!("{}/console", other.origin()));
-    assert_ne!(proof(&other.await), shown);
+    assert_ne!(proof(&other.await), page_proof);
 }
 
 #[tokio::test]
@@ -209,9 +209,9 @@ fn stops_the_start(folder: &tempfile::TempDir, name: &str) {
         .env("MILLRACE_CONSOLE_DIR", folder.path().join(name))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("infra/console/build"),
-        "{said}"
+        !output.status.success() && stderr.contains("infra/console/build"),
+        "{stderr}"
     );
 }

@@ -21,8 +21,8 @@ struct Target {
 impl Target {
     async fn start() -> Self {
         let runs = Runs::start().await;
-        let (done, _) = runs.begin_as("Steps", "kept-1", &json!({ "steps": 0 }));
-        runs.wait_for_status(&done, "COMPLETED").await;
+        let (run, _) = runs.begin_as("Steps", "kept-1", &json!({ "steps": 0 }));
+        runs.wait_for_status(&run, "COMPLETED").await;
         runs.begin_as(
             "Approval",
             "kept-2",
@@ -111,9 +111,9 @@ async fn no_filter_finds_more_than_it_asks_for() {
         .filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
         .collect();
     assert!(lines.len() >= 30, "{} filters", lines.len());
-    let checked = lines.iter().map(|(line, number)| target.check(*number, line));
-    let checked: Vec<_> = futures::stream::iter(checked).buffered(AT_ONCE).collect().await;
-    let wrong: Vec<_> = checked.into_iter().flatten().collect();
+    let checks = lines.iter().map(|(line, number)| target.check(*number, line));
+    let faults: Vec<_> = futures::stream::iter(checks).buffered(AT_ONCE).collect().await;
+    let wrong: Vec<_> = faults.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -58,17 +58,17 @@ async fn refusal(store: &Store, answer: Answer) -> String {
     let record = format!("/data/{}/import/{}", store.id, answer.id());
     let deadline = Instant::now() + WITHIN;
     loop {
-        let read = store
+        let status = store
             .service
             .get(&store.token, &record)
             .await
             .expect_status(200)
             .body;
-        if read["status"] == "FAILED" {
-            return read["error"].as_str().unwrap().to_owned();
+        if status["status"] == "FAILED" {
+            return status["error"].as_str().unwrap().to_owned();
         }
-        assert_eq!(read["status"], "RUNNING", "{read}");
-        assert!(Instant::now() < deadline, "{read}");
+        assert_eq!(status["status"], "RUNNING", "{status}");
+        assert!(Instant::now() < deadline, "{status}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -102,8 +102,8 @@ async fn an_open_quote_loses_no_row() {
         let answer = store.service.post(&store.token, &path, &import).await;
         let message = refusal(&store, answer).await;
         assert!(message.contains("kept"), "{number}: {message}");
-        let left = store.query("SELECT count(*) AS n FROM kept", &json!({})).await;
-        assert_eq!(left.expect_status(200).body["rows"], json!([[1]]), "{number}");
+        let count = store.query("SELECT count(*) AS n FROM kept", &json!({})).await;
+        assert_eq!(count.expect_status(200).body["rows"], json!([[1]]), "{number}");
     }
 }
 

@@ -206,7 +206,7 @@ impl Channels {
 }
 
 /// Returns an answer's headers and body, without its date and the headers of AWS.
-fn shown(answer: &Answer) -> (Vec<(String, String)>, String) {
+fn visible_parts(answer: &Answer) -> (Vec<(String, String)>, String) {
     let text = |(name, value): (&reqwest::header::HeaderName, &reqwest::header::HeaderValue)| {
         (
             name.to_string(),
@@ -227,12 +227,12 @@ fn fault(answer: &Answer, status: u16, refusal: &Answer) -> Option<String> {
     }
     let is_taken = || answer.body["event_id"].as_str().is_some_and(|id| id.len() == 36);
     let is_right = match status {
-        401 => shown(answer) == shown(refusal),
+        401 => visible_parts(answer) == visible_parts(refusal),
         202 => is_taken(),
         _ => true,
     };
     let is_right = is_right && answer.status == status;
-    (!is_right).then(|| format!("{} {:?}", answer.status, shown(answer)))
+    (!is_right).then(|| format!("{} {:?}", answer.status, visible_parts(answer)))
 }
 
 /// Sends requests, each with its row and its status, and asserts the answers.
@@ -371,9 +371,9 @@ async fn no_path_leads_around_the_credentials() {
             filled(path, &values),
             BODY.len()
         );
-        let sent = exchange(events, request.as_bytes(), false).await;
+        let exchange = exchange(events, request.as_bytes(), false).await;
         let status = status.parse().expect("a status");
-        wrong.extend(fault(&sent.answer, status, &refusal).map(|fault| format!("{row}: {fault}")));
+        wrong.extend(fault(&exchange.answer, status, &refusal).map(|fault| format!("{row}: {fault}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

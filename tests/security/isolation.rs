@@ -33,8 +33,8 @@ async fn no_tenant_sees_or_changes_another() {
     let world = World::start().await;
     let rows = rows::all();
     let before = world.as_the_owner_sees_it().await;
-    for (request, seen) in &before {
-        assert_eq!(seen["status"], 200, "{request}: {seen}");
+    for (request, view) in &before {
+        assert_eq!(view["status"], 200, "{request}: {view}");
     }
     let links = world.links().await;
     let mut wrong = check_coverage(&world, &rows).await;
@@ -46,10 +46,10 @@ async fn no_tenant_sees_or_changes_another() {
     let mut pairs = 0;
     for file in rows::FILES {
         let of_file = refused.iter().filter(|row| row.file == file.0);
-        let asked = of_file.flat_map(|row| row.callers.chars().map(|caller| world.judge(row, caller)));
-        let found: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).collect().await;
-        pairs += found.len();
-        wrong.extend(found.into_iter().flatten());
+        let verdicts = of_file.flat_map(|row| row.callers.chars().map(|caller| world.judge(row, caller)));
+        let faults: Vec<_> = stream::iter(verdicts).buffer_unordered(AT_ONCE).collect().await;
+        pairs += faults.len();
+        wrong.extend(faults.into_iter().flatten());
     }
     // One at a time, because these rows change the caller's own data.
     for row in creating {
@@ -102,8 +102,8 @@ async fn check_coverage(world: &World, rows: &[Row]) -> Vec<String> {
         );
         match templates.get(&row.operation) {
             Some((method, template)) if row.method == *method && matches(template, &row.target) => {
-                let named = foreign_parameters(template, &row.target).into_iter();
-                covered.extend(named.map(|name| (row.operation.clone(), name)));
+                let names = foreign_parameters(template, &row.target).into_iter();
+                covered.extend(names.map(|name| (row.operation.clone(), name)));
             }
             _ => wrong.push(format!("{row} is not the operation {}", row.operation)),
         }

@@ -157,9 +157,9 @@ async fn another_user_of_the_machine_reads_and_plants_nothing_as_root_locally() 
         .env("PATH", "/usr/bin:/bin:/usr/local/bin")
         .output();
     let output = nobody.unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
-        told.split_whitespace().collect::<Vec<_>>(),
+        stdout.split_whitespace().collect::<Vec<_>>(),
         ["403", "kept", "kept", "kept", "kept"],
         "{}",
         String::from_utf8_lossy(&output.stderr)

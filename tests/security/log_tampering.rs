@@ -270,8 +270,8 @@ async fn no_tampering_with_the_log_goes_unnoticed_locally() {
     }
     assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));
     // A check that fails notes nothing.
-    let left = fs::read_to_string(original.notes()).expect("the notes are still there");
-    assert_eq!(left, notes);
+    let text = fs::read_to_string(original.notes()).expect("the notes are still there");
+    assert_eq!(text, notes);
 }
 
 #[tokio::test]

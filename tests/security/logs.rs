@@ -187,7 +187,7 @@ async fn no_value_of_a_row_is_logged_locally() {
         .await
         .expect_status(400);
     let log = store.service.log();
-    let told: Vec<_> = log.lines().filter(|line| line.contains(&secret)).collect();
-    assert!(told.is_empty(), "{told:#?}");
+    let leaks: Vec<_> = log.lines().filter(|line| line.contains(&secret)).collect();
+    assert!(leaks.is_empty(), "{leaks:#?}");
     assert!(log.contains("quote data of the caller"), "{log}");
 }

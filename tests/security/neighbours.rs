@@ -129,8 +129,8 @@ async fn a_run_with_a_large_history_costs_its_owner_locally() {
     let run = format!("/workflows/runs/big/{}", started["run_id"].as_str().unwrap());
     let signal = json!({ "message": "x".repeat(250_000) });
     for _ in 0..40 {
-        let sent = service.post(&token, &format!("{run}/signal/Note"), &signal).await;
-        sent.expect_status(200);
+        let answer = service.post(&token, &format!("{run}/signal/Note"), &signal).await;
+        answer.expect_status(200);
     }
     let queries = join_all((0..40).map(|_| service.get(&token, &format!("{run}/query/__state")).send()));
     let work = async {
@@ -162,8 +162,8 @@ async fn aggregations_over_large_new_events_cost_their_owner_locally() {
     let mut attacks = pin!(join_all((0..20).map(|_| aggregates.ask(&count).send())));
     let work = async {
         for _ in 0..20 {
-            let read = aggregates.events.get(&victim, "/prompts?limit=1");
-            read.await.expect_status(200);
+            let answer = aggregates.events.get(&victim, "/prompts?limit=1");
+            answer.await.expect_status(200);
         }
     };
     tokio::select! {

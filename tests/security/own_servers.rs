@@ -109,7 +109,7 @@ fn process(tasks: &Value) -> Value {
 
 /// Makes calls in a process that an event with this payload starts. Returns what each of them gave: its
 /// output, or the reason why there is none.
-pub async fn told(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
+pub async fn call_results(events: &Events, calls: &[Value], payload: &Value) -> Map<String, Value> {
     let mut tasks: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -130,13 +130,13 @@ pub async fn told(events: &Events, calls: &[Value], payload: &Value) -> Map<Stri
     let channel = events.plain_channel().await;
     let subscription = events.subscribe(&process(&json!(tasks))).await;
     events.event(&channel, payload).await;
-    let told = events.received(&path, 1).await.remove(0).json();
+    let request = events.received(&path, 1).await.remove(0).json();
     let subscription = format!("/events/subscriptions/{}", subscription["id"].as_str().unwrap());
     events
         .delete(&events.token, &subscription)
         .await
         .expect_status(200);
-    told.as_object().unwrap().clone()
+    request.as_object().unwrap().clone()
 }
 
 fn get_call(url: &str) -> Value {
@@ -188,22 +188,22 @@ async fn no_call_of_a_process_reaches_the_runner_locally() {
             "operationId": "token", "parameters": parameters,
         } }));
     }
-    let told = told(&events, &calls, &json!({})).await;
-    assert_eq!(told.len(), calls.len());
+    let results = call_results(&events, &calls, &json!({})).await;
+    assert_eq!(results.len(), calls.len());
     for (index, call) in calls.iter().enumerate() {
-        let outcome = &told[&format!("call{index}")];
+        let outcome = &results[&format!("call{index}")];
         assert!(outcome["refused"].is_string(), "{call}: {outcome}");
         assert!(!outcome.to_string().contains("eyJ"), "a token: {outcome}");
     }
     // A redirect is an answer and leads nowhere.
-    let told = self::told(
+    let results = call_results(
         &events,
         &[followed, get_call(&format!("http://{leading}/document"))],
         &json!({}),
     )
     .await;
-    assert_eq!(told["call0"], json!({ "reached": "null" }));
-    assert!(told["call1"]["reached"].as_str().unwrap().contains("openapi"));
+    assert_eq!(results["call0"], json!({ "reached": "null" }));
+    assert!(results["call1"]["reached"].as_str().unwrap().contains("openapi"));
 }
 
 #[tokio::test]

@@ -130,8 +130,8 @@ async fn ordinary_patterns_are_accepted() {
     }
     // Texts without a special character are compared, and do not count.
     types.extend(many(200, |number| format!("com.shop.plain-{number}")));
-    let taken = subscribe(&events, &waiting_for(&types)).await;
-    assert_eq!(taken.status, 201, "{}", taken.text());
+    let answer = subscribe(&events, &waiting_for(&types)).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 /// A definition of the largest size with a pattern in each filter costs no more than one without patterns.

@@ -24,7 +24,7 @@ async fn work_counts_when_its_caller_is_gone_and_refusals_are_recorded_locally()
     let import = elsewhere("t", "url", &format!("{}/held/rows.csv", server.origin));
     for number in 1..=SHARE {
         let mut request = Box::pin(store.post("/import", &import).send());
-        while server.asked().len() < number {
+        while server.requests().len() < number {
             let answered = tokio::time::timeout(Duration::from_millis(10), &mut request).await;
             assert!(answered.is_err(), "the import ended: {answered:?}");
         }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::agents::Agents;
-use tests::model::Said;
+use tests::model::Reply;
 use tests::{Persona, Receiver, Run};
 
 /// Words of the model, which the owner alone may read.
@@ -30,7 +30,7 @@ impl Household {
         );
         world
             .model
-            .answers(|_| Said::Calls(vec![("finish", json!({ "result": { "total": WORDS } }))]));
+            .answers(|_| Reply::Calls(vec![("finish", json!({ "result": { "total": WORDS } }))]));
         let receiver = Receiver::start().await;
         let household = Self {
             private: Run::missing(),
@@ -101,13 +101,14 @@ impl Household {
         let first = self.world.runs.begin("Steps", &json!({ "steps": 0 }));
         self.world.runs.wait_for_status(&first, "COMPLETED").await;
         loop {
-            let found = self
+            let list = self
                 .world
                 .runs
                 .list(&json!({ "type": "Process", "rule_id": id }))
-                .await;
-            let found = found.expect_status(200).body;
-            let run = &found["runs"][0];
+                .await
+                .expect_status(200)
+                .body;
+            let run = &list["runs"][0];
             if run["status"] == "RUNNING" {
                 let path = format!("/events/subscriptions/{id}");
                 let deleted = self.world.runs.service.delete(&self.world.runs.token, &path);
@@ -167,14 +168,14 @@ impl Household {
     /// Returns everything that a caller reads about runs, by the name of the attempt.
     async fn attempts(&self, token: &str) -> Vec<(&'static str, String)> {
         let service = &self.world.runs.service;
-        let mut told = vec![("aggregation", self.aggregated(token).await.to_string())];
-        let counted = json!({
+        let mut answers = vec![("aggregation", self.aggregated(token).await.to_string())];
+        let query = json!({
             "metrics": [{ "id": "runs", "operation": "count_distinct", "field": "details.workflow_run_id" }],
             "filter": { "details": [{ "field": "workflow_run_id", "values": [self.private.run_id] }] },
         });
-        let counted = self.post(token, "/audit-trail/aggregate", &counted).await;
-        let count = counted.expect_status(200).body["rows"][0]["metrics"]["runs"].clone();
-        told.push((
+        let answer = self.post(token, "/audit-trail/aggregate", &query).await;
+        let count = answer.expect_status(200).body["rows"][0]["metrics"]["runs"].clone();
+        answers.push((
             "count of the run itself",
             if count == 0 {
                 String::new()
@@ -194,7 +195,7 @@ impl Household {
             ),
         ] {
             let answer = service.get(token, &path).await.expect_status(200);
-            told.push((name, answer.text()));
+            answers.push((name, answer.text()));
         }
         for (name, path, body) in [
             ("runs", "/workflows/runs", json!({ "page_size": 500 })),
@@ -207,7 +208,7 @@ impl Household {
             ("deliveries", "/events/deliveries/search", json!({ "limit": 200 })),
         ] {
             let answer = self.post(token, path, &body).await.expect_status(200);
-            told.push((name, answer.text()));
+            answers.push((name, answer.text()));
         }
         for (name, path) in [
             ("detail", ""),
@@ -217,7 +218,7 @@ impl Household {
         ] {
             let answer = service.get(token, &self.private.path(path)).await;
             let text = answer.text().replace(&self.private.run_id, "");
-            told.push((
+            answers.push((
                 name,
                 if answer.status == 404 {
                     text
@@ -226,11 +227,11 @@ impl Household {
                 },
             ));
         }
-        told
+        answers
     }
 
     /// Returns the names of attempts whose answers tell of the private run.
-    fn leaks(&self, told: &[(&'static str, String)]) -> Vec<String> {
+    fn leaks(&self, answers: &[(&'static str, String)]) -> Vec<String> {
         let owner = r#""principal_user_id":"ada""#;
         let secrets = [
             WORDS,
@@ -243,7 +244,7 @@ impl Household {
             let secret = secrets.iter().find(|secret| text.contains(**secret))?;
             Some(format!("{name}: {secret}"))
         };
-        told.iter().filter_map(leak).collect()
+        answers.iter().filter_map(leak).collect()
     }
 
     fn exported(&self, kind: &str, more: &[&str]) -> String {
@@ -278,23 +279,23 @@ async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone_local
             runs.scope.ops(&["audit", "archive"]).expect_success();
         }
         for (stranger, token) in &strangers {
-            let told = household.attempts(token).await;
+            let answers = household.attempts(token).await;
             // What is public names the owner too.
-            let told: Vec<_> = told
+            let answers: Vec<_> = answers
                 .into_iter()
                 .map(|(name, text)| match name {
                     "aggregation" | "runs" | "conversations" => (name, text.replace("user:ada", "")),
                     _ => (name, text),
                 })
                 .collect();
-            let leaks = household.leaks(&told);
+            let leaks = household.leaks(&answers);
             wrong.extend(
                 leaks
                     .into_iter()
                     .map(|leak| format!("{stranger}, archived {archived}: {leak}")),
             );
-            let seen = household.aggregated(token).await;
-            assert!(seen.to_string().contains(&public.run_id), "{seen}");
+            let aggregate = household.aggregated(token).await;
+            assert!(aggregate.to_string().contains(&public.run_id), "{aggregate}");
         }
         for kind in ["audit", "events"] {
             let exported = household.exported(kind, &[]);
@@ -316,12 +317,12 @@ async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone_local
     };
     wrong.extend(household.leaks(&[("webhook", bodies.concat().replace("user:ada", ""))]));
     let heard = loop {
-        let found = runs
+        let list = runs
             .list(&json!({ "type": "Process" }))
             .await
             .expect_status(200)
             .body;
-        let run = &found["runs"][0];
+        let run = &list["runs"][0];
         if run["status"] == "COMPLETED" {
             let path = format!(
                 "/workflows/runs/{}/{}",
@@ -339,8 +340,8 @@ async fn what_a_private_run_causes_reaches_its_owner_and_superadmins_alone_local
     // Those who may see the run see all of it, in files and before.
     let superadmin = household.token("sue", "developer,project_admin", "workflow_superadmin");
     for token in [household.owner(), superadmin.clone()] {
-        let seen = household.aggregated(&token).await.to_string();
-        assert!(seen.contains(&household.private.run_id), "{seen}");
+        let aggregate = household.aggregated(&token).await.to_string();
+        assert!(aggregate.contains(&household.private.run_id), "{aggregate}");
     }
     let path = format!("/audit-trail?{RANGE}&resourceId={}", household.private.run_id);
     let records = runs.service.get(&superadmin, &path).await.expect_status(200).body;

@@ -263,12 +263,12 @@ async fn secret_goes_to_no_other_definition_and_no_other_host() {
 async fn secret_that_a_server_returns_in_any_form_is_struck() {
     let world = World::start().await;
     let host = world.echo.host.clone();
-    let bound = ["--for", "shop/echo", "--host", &host];
-    world.set("key", &json!(KEY), &bound);
+    let binding = ["--for", "shop/echo", "--host", &host];
+    world.set("key", &json!(KEY), &binding);
     world.set(
         "pair",
         &json!({ "username": "ada", "password": PASSWORD }),
-        &bound,
+        &binding,
     );
     let url = |path: &str| format!("http://{host}{path}");
     let basic = json!({ "basic": { "use": "pair" } });
@@ -282,7 +282,7 @@ async fn secret_that_a_server_returns_in_any_form_is_struck() {
         json!({ "endpoint": "${ $secrets.key }" }),
         json!({ "endpoint": { "uri": format!("${{ \"{}\" + $secrets.key }}", url("/")), "authentication": basic } }),
     ];
-    let mut kept = Vec::new();
+    let mut records = Vec::new();
     for (number, mut with) in calls.into_iter().enumerate() {
         with["method"] = json!("get");
         let mut definition = World::definition("echo", &["key", "pair"], &with);
@@ -291,18 +291,18 @@ async fn secret_that_a_server_returns_in_any_form_is_struck() {
         definition["output"] = json!({ "as": "${ { all: ., seen: $context } }" });
         world.load(&definition);
         let run = world.run(json!({ "process_ref": "shop/echo" }), &json!({})).await;
-        kept.push(run);
+        records.push(run);
     }
-    assert_eq!(kept[0]["run"]["status"], "COMPLETED", "{}", kept[0]);
-    let result = &kept[0]["run"]["result"]["all"];
+    assert_eq!(records[0]["run"]["status"], "COMPLETED", "{}", records[0]);
+    let result = &records[0]["run"]["result"]["all"];
     assert_eq!(result["headers"]["x-authorization"], "Basic [secret]", "{result}");
     assert!(result["content"]["forms"].is_array(), "{result}");
-    let raw = kept[2]["run"]["result"]["all"].as_str().unwrap();
+    let raw = records[2]["run"]["result"]["all"].as_str().unwrap();
     let raw = String::from_utf8(STANDARD.decode(raw).unwrap()).unwrap();
-    assert_eq!(kept[3]["run"]["status"], "FAILED", "{}", kept[3]);
+    assert_eq!(records[3]["run"]["status"], "FAILED", "{}", records[3]);
     assert!(world.echo.received().len() >= 5, "{:?}", world.echo.received());
     let trail = world.events.get(&world.events.token, "/audit-trail").await.text();
-    let all = [json!(kept).to_string(), raw, world.events.log(), trail];
+    let all = [json!(records).to_string(), raw, world.events.log(), trail];
     for text in &all {
         let unescaped = text.replace("\\\\", "\\").replace("\\\"", "\"");
         for form in [KEY, PASSWORD].into_iter().flat_map(forms) {

@@ -28,18 +28,18 @@ async fn connect(service: &Service) -> TcpStream {
 /// Sends all of the body except its last byte, so that no answer can be complete.
 async fn send_nearly_all(mut socket: TcpStream, head: String) -> TcpStream {
     let piece = vec![b' '; 64 * 1_024];
-    let sent = tokio::time::timeout(Duration::from_secs(20), async {
+    let result = tokio::time::timeout(Duration::from_secs(20), async {
         socket.write_all(head.as_bytes()).await?;
-        let mut left = BODY_BYTES - 1;
-        while left > 0 {
-            let size = left.min(piece.len());
+        let mut remaining = BODY_BYTES - 1;
+        while remaining > 0 {
+            let size = remaining.min(piece.len());
             socket.write_all(&piece[..size]).await?;
-            left -= size;
+            remaining -= size;
         }
         socket.flush().await
     });
     // A service that closed the connection has no memory for it either.
-    let _ = sent.await;
+    let _ = result.await;
     socket
 }
 

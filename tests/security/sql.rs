@@ -132,12 +132,12 @@ impl Target {
             let place = &self.places[number];
             let mut wrong = Vec::new();
             for (heading, rows) in groups.iter().skip(number).step_by(self.places.len()) {
-                let asked = rows.iter().map(|row| self.check_row(place, row));
-                let found: Vec<_> = futures::stream::iter(asked)
+                let checks = rows.iter().map(|row| self.check_row(place, row));
+                let faults: Vec<_> = futures::stream::iter(checks)
                     .buffer_unordered(AT_ONCE)
                     .collect()
                     .await;
-                wrong.extend(found.into_iter().flatten());
+                wrong.extend(faults.into_iter().flatten());
                 for rows in rows.chunks(MAX_VALIDATED) {
                     wrong.extend(self.check_validation(place, heading, rows).await);
                 }
@@ -197,11 +197,13 @@ impl Target {
         let words = INTERNAL_WORDS
             .into_iter()
             .chain(self.hidden.iter().map(String::as_str));
-        let told = words.filter(|word| {
+        let leaked_words = words.filter(|word| {
             let word = word.to_lowercase();
             text.contains(&word) && !sql.contains(&word)
         });
-        let mut leaks: Vec<_> = told.map(|word| format!("'{word}' in the answer")).collect();
+        let mut leaks: Vec<_> = leaked_words
+            .map(|word| format!("'{word}' in the answer"))
+            .collect();
         // As in DuckDB's advice to change a setting.
         if answer.message().contains("\"SET ") || answer.message().contains(" SET ") {
             leaks.push("a setting in the answer".to_owned());
@@ -217,8 +219,8 @@ impl Place {
     async fn fill(&self, service: &Service) {
         let columns = tests::stores::columns(&["id INTEGER primary_key", "name STRING"]);
         let tables = json!({ "tables": [{ "name": "kept", "columns": columns }] });
-        let made = service.post(&self.token, &format!("{}/tables", self.path), &tables);
-        made.await.expect_status(201);
+        let answer = service.post(&self.token, &format!("{}/tables", self.path), &tables);
+        answer.await.expect_status(201);
         let rows = json!([{ "id": 1, "name": "a" }, { "id": 2, "name": "b" }]);
         let rows = tests::stores::inline("kept", &rows);
         let imported = service.post(&self.token, &format!("{}/import", self.path), &rows);
@@ -300,24 +302,24 @@ pub(crate) fn expanded(text: &str) -> String {
 
 /// Replaces the text between braces where `replace` returns a replacement.
 fn replaced(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
-    let mut written = String::new();
+    let mut output = String::new();
     let mut rest = text;
     while let Some(open) = rest.find('{') {
         let (before, from_brace) = rest.split_at(open);
-        written.push_str(before);
+        output.push_str(before);
         let inner = from_brace[1..].split('}').next().unwrap();
         match replace(inner) {
             Some(replacement) => {
-                written.push_str(&replacement);
+                output.push_str(&replacement);
                 rest = &from_brace[inner.len() + 2..];
             }
             None => {
-                written.push('{');
+                output.push('{');
                 rest = &from_brace[1..];
             }
         }
     }
-    written + rest
+    output + rest
 }
 
 /// Prefixes each fault with its subject.
@@ -335,8 +337,8 @@ fn hostile_files(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let in_entry = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let found = name.starts_with("hostile").then_some(name);
-        hostile_files(&entry.path()).into_iter().chain(found)
+        let file = name.starts_with("hostile").then_some(name);
+        hostile_files(&entry.path()).into_iter().chain(file)
     };
     entries.flat_map(in_entry).collect()
 }
@@ -395,7 +397,7 @@ async fn bodies_that_hold_no_query_are_refused() {
     let (place, service) = (&target.places[0], &target.store.service);
     let mut wrong = Vec::new();
     for line in BODIES.lines().filter(|line| !line.starts_with('#')) {
-        let (named, body) = line.split_once(" | ").unwrap();
+        let (part, body) = line.split_once(" | ").unwrap();
         let body = expanded(body);
         let bytes = body.chars().map(|letter| u8::try_from(letter).unwrap());
         let request = service.request(Method::POST, &format!("{}/query", place.path));
@@ -404,7 +406,7 @@ async fn bodies_that_hold_no_query_are_refused() {
             .header("content-type", "application/json");
         let answer = request.body(bytes.collect::<Vec<u8>>()).await;
         wrong.extend(prefixed(line, target.leaks(&answer, &body)));
-        if answer.status != 400 || !answer.message().contains(named) {
+        if answer.status != 400 || !answer.message().contains(part) {
             wrong.push(format!("{line}: {} {}", answer.status, answer.text()));
         }
     }

@@ -58,19 +58,19 @@ impl Row {
     /// Creates the template, and reads it back if it is accepted. Returns the fault, or None after the time
     /// limit.
     async fn run(&self, service: &Service, token: &str) -> Option<Option<String>> {
-        let written = async {
+        let fault = async {
             let created = service.post(token, "/prompts", &self.body()).await;
             let path = format!("/prompts/{}", created.body["id"].as_str().unwrap_or("none"));
-            let read = match created.status {
+            let stored_prompt = match created.status {
                 201 => Some(service.get(token, &path).await.expect_status(200)),
                 _ => None,
             };
-            self.fault(&created, read.as_ref())
+            self.fault(&created, stored_prompt.as_ref())
         };
-        tokio::time::timeout(GUARD, written).await.ok()
+        tokio::time::timeout(GUARD, fault).await.ok()
     }
 
-    fn fault(&self, answer: &Answer, read: Option<&Answer>) -> Option<String> {
+    fn fault(&self, answer: &Answer, stored_prompt: Option<&Answer>) -> Option<String> {
         if answer.status >= 400 {
             answer.check_error();
         }
@@ -83,7 +83,7 @@ impl Row {
             (400, line) => format!(" template at line {line}, column "),
             _ => String::new(),
         };
-        let is_stored = read.is_none_or(|read| read.body["content"] == self.content.as_str());
+        let is_stored = stored_prompt.is_none_or(|prompt| prompt.body["content"] == self.content.as_str());
         // A content that is too long has no place.
         let is_long = message.contains("at most 65536 bytes");
         match (is_stored, is_long || message.contains(&place)) {
@@ -140,9 +140,9 @@ async fn each_template_is_taken_as_it_is_or_refused_with_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let read = service.get(&token, &path).await.expect_status(200);
+    let prompt = service.get(&token, &path).await.expect_status(200);
     assert_eq!(
-        (&read.body["version"], &read.body["content"]),
+        (&prompt.body["version"], &prompt.body["content"]),
         (&json!(1), &json!("kept"))
     );
 }
@@ -268,8 +268,11 @@ async fn the_texts_of_a_template_have_350_000_bytes_together() {
             answer.expect_error(413, "payload_too_large");
         }
     }
-    let read = service.get(&token, &path).await.expect_status(200);
-    assert_eq!(read.body["version"], 4);
-    assert_eq!(read.body["content"], base["content"]);
-    assert_eq!(read.body["test_data"]["a"].as_str().map(str::len), Some(140_992));
+    let prompt = service.get(&token, &path).await.expect_status(200);
+    assert_eq!(prompt.body["version"], 4);
+    assert_eq!(prompt.body["content"], base["content"]);
+    assert_eq!(
+        prompt.body["test_data"]["a"].as_str().map(str::len),
+        Some(140_992)
+    );
 }

@@ -168,8 +168,11 @@ async fn no_header_makes_a_token_hold() {
     forge.ask(&same).await.expect_status(200);
     let all: Vec<_> = rows(HEADERS).map(|row| (row.to_owned(), sign(row))).collect();
     forge.check(&all).await;
-    let asked = server.asked();
-    assert!(asked.is_empty(), "a token's own key set was asked for: {asked:?}");
+    let requests = server.requests();
+    assert!(
+        requests.is_empty(),
+        "a token's own key set was asked for: {requests:?}"
+    );
 }
 
 #[tokio::test]
@@ -260,11 +263,11 @@ async fn a_public_key_is_no_shared_secret() {
         let key = EncodingKey::from_secret(secret);
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
             // The header may name this algorithm, or still name that of the service.
-            for named in [format!("{algorithm:?}"), "ES256".to_owned()] {
-                let header = json!({ "typ": "JWT", "alg": named, "kid": "local" }).to_string();
+            for header_algorithm in [format!("{algorithm:?}"), "ES256".to_owned()] {
+                let header = json!({ "typ": "JWT", "alg": header_algorithm, "kid": "local" }).to_string();
                 let claims = forge.claims.to_string();
                 let token = forge.signed(header.as_bytes(), claims.as_bytes(), &key, algorithm);
-                all.push((format!("{name}, {algorithm:?} as {named}"), token));
+                all.push((format!("{name}, {algorithm:?} as {header_algorithm}"), token));
             }
         }
     }
@@ -355,14 +358,14 @@ async fn no_api_key_but_the_whole_one_holds() {
     let forge = Forge::start().await;
     let (service, scope, other) = (&forge.service, &forge.scope, forge.service.scope());
     let make = |scope: &Scope| scope.ops_json(&["key", "create", "ci", "--roles", "developer"]);
-    let made = [scope, scope, &other, scope].map(make);
-    let revoked = made[3]["id"].as_str().expect("a key has an id");
+    let keys = [scope, scope, &other, scope].map(make);
+    let revoked = keys[3]["id"].as_str().expect("a key has an id");
     scope.ops(&["key", "revoke", revoked]).expect_success();
-    let [key, second, ..] = made
+    let [key, second, ..] = keys
         .each_ref()
-        .map(|made| made["key"].as_str().expect("it is shown"));
-    let halves = made.each_ref().map(|made| {
-        let key = made["key"].as_str().and_then(|key| key.strip_prefix("sk-"));
+        .map(|record| record["key"].as_str().expect("it is shown"));
+    let halves = keys.each_ref().map(|record| {
+        let key = record["key"].as_str().and_then(|key| key.strip_prefix("sk-"));
         key.and_then(|key| key.split_once('.'))
             .expect("a key has two parts")
     });
@@ -372,7 +375,7 @@ async fn no_api_key_but_the_whole_one_holds() {
     let (long, small_place) = ("x".repeat(12_000), place.to_lowercase());
     let names = "key token hash id account project account2 project2 place secret place2 secret2 place3 \
                  secret3 place4 secret4 SECRET small small_place long short";
-    let id = made[0]["id"].as_str().expect("a key has an id");
+    let id = keys[0]["id"].as_str().expect("a key has an id");
     let of_scopes = [&scope.account, &scope.project, &other.account, &other.project].map(String::as_str);
     let of_keys = [place, secret, two.0, two.1, three.0, three.1, four.0, four.1];
     let changed: [&str; 5] = [&large, &small, &small_place, &long, &key[..key.len() - 1]];
@@ -416,8 +419,8 @@ async fn no_api_key_but_the_whole_one_holds() {
 async fn credentials_count_only_where_the_contract_has_them() {
     let forge = Forge::start().await;
     let create = ["key", "create", "ci", "--roles", "developer"];
-    let made = forge.scope.ops_json(&create);
-    let key = made["key"].as_str().expect("it is shown");
+    let created_key = forge.scope.ops_json(&create);
+    let key = created_key["key"].as_str().expect("it is shown");
     let bad = forge.with_signature(&[7; 64]);
     let password = BASE64_STANDARD.encode(format!("{}:{}", forge.token, forge.token));
     let texts = [&forge.token, key, &bad, &password];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Asked, ModelServer, Said};
+use crate::model::{ModelRequest, ModelServer, Reply};
 use crate::runs::{Run, Runs};
 use crate::unique;
 
@@ -89,10 +89,10 @@ impl Agents {
 }
 
 /// Calls these tools in the first turn, and then ends the conversation.
-pub fn calling(calls: Vec<(&'static str, Value)>) -> impl Fn(&Asked) -> Said + Send + Sync {
-    move |asked| match asked.texts("tool").is_empty() {
-        true => Said::Calls(calls.clone()),
-        false => Said::Text("Done.".to_owned()),
+pub fn calling(calls: Vec<(&'static str, Value)>) -> impl Fn(&ModelRequest) -> Reply + Send + Sync {
+    move |request| match request.texts("tool").is_empty() {
+        true => Reply::Calls(calls.clone()),
+        false => Reply::Text("Done.".to_owned()),
     }
 }
 

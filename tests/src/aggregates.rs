@@ -75,19 +75,19 @@ impl Aggregates {
         let body = json!({ "from": "2026-01-01", "to": "2026-12-31", "metrics": [{ "id": "n", "operation": "count" }] });
         let deadline = Instant::now() + WITHIN;
         loop {
-            let found = self.answer(&body).await["rows"][0]["metrics"]["n"].as_u64();
-            if found == Some(count) {
+            let total = self.answer(&body).await["rows"][0]["metrics"]["n"].as_u64();
+            if total == Some(count) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{found:?} events instead of {count}");
+            assert!(Instant::now() < deadline, "{total:?} events instead of {count}");
             tokio::time::sleep(PAUSE).await;
         }
     }
 
     /// Asserts a 400 whose message names the JSON path `named`.
-    pub async fn expect_refusal(&self, body: &Value, named: &str) -> Answer {
+    pub async fn expect_refusal(&self, body: &Value, part: &str) -> Answer {
         let refused = self.ask(body).await.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{body}: {}", refused.message());
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
         refused
     }
 }

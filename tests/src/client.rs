@@ -156,18 +156,18 @@ impl Request {
             let Some(again) = builder.try_clone().filter(|_| is_patient) else {
                 break;
             };
-            let answer = sent(builder, what.clone()).await?;
+            let answer = execute(builder, what.clone()).await?;
             if answer.status != 503 {
                 return Ok(answer);
             }
             tokio::time::sleep(PAUSE).await;
             builder = again;
         }
-        sent(builder, what).await
+        execute(builder, what).await
     }
 }
 
-async fn sent(builder: reqwest::RequestBuilder, what: String) -> Result<Answer, reqwest::Error> {
+async fn execute(builder: reqwest::RequestBuilder, what: String) -> Result<Answer, reqwest::Error> {
     let (client, request) = builder.build_split();
     let request = request?;
     let (method, url) = (request.method().clone(), request.url().clone());

@@ -99,12 +99,12 @@ impl Dashboard {
     /// Returns the id of the version with this number.
     pub async fn version(&self, number: u64) -> String {
         let versions = self.versions().await.body;
-        let found = versions
+        let version = versions
             .as_array()
             .into_iter()
             .flatten()
             .find(|version| version["version_number"] == number);
-        let id = found.and_then(|version| version["id"].as_str());
+        let id = version.and_then(|version| version["id"].as_str());
         id.expect("there is a version of this number").to_owned()
     }
 

@@ -104,8 +104,8 @@ impl Events {
 
     /// Posts an event that must be accepted. Returns its id.
     pub async fn event(&self, channel: &Channel, body: &Value) -> String {
-        let taken = self.ingest(channel, body).await.expect_status(202).body;
-        taken["event_id"].as_str().expect("an event has an id").to_owned()
+        let event = self.ingest(channel, body).await.expect_status(202).body;
+        event["event_id"].as_str().expect("an event has an id").to_owned()
     }
 
     pub async fn subscribe(&self, body: &Value) -> Value {
@@ -130,9 +130,9 @@ impl Events {
 
     /// Returns the first page of a search of deliveries.
     pub async fn deliveries(&self, search: &Value) -> Vec<Value> {
-        let found = self.post(&self.token, "/events/deliveries/search", search).await;
-        let found = found.expect_status(200).body;
-        found["deliveries"].as_array().expect("a list").clone()
+        let answer = self.post(&self.token, "/events/deliveries/search", search).await;
+        let page = answer.expect_status(200).body;
+        page["deliveries"].as_array().expect("a list").clone()
     }
 
     /// Waits until the one delivery of an event has one of these statuses. Returns the delivery.
@@ -140,13 +140,13 @@ impl Events {
         let search = json!({ "event_id": event_id });
         let deadline = Instant::now() + WITHIN;
         loop {
-            let found = self.deliveries(&search).await;
-            if let [delivery] = found.as_slice()
+            let deliveries = self.deliveries(&search).await;
+            if let [delivery] = deliveries.as_slice()
                 && statuses.iter().any(|status| delivery["status"] == *status)
             {
                 return delivery.clone();
             }
-            assert!(Instant::now() < deadline, "{event_id} has {found:?}");
+            assert!(Instant::now() < deadline, "{event_id} has {deliveries:?}");
             tokio::time::sleep(PAUSE).await;
         }
     }

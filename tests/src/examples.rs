@@ -141,12 +141,12 @@ impl Names {
     }
 
     fn like_text(&mut self, field: &str, example: &str, actual: &str) -> String {
-        let named = self.example_text(actual);
-        if named == example {
-            return named;
+        let text = self.example_text(actual);
+        if text == example {
+            return text;
         }
-        let same_shape = shape(example) == shape(&named);
-        if is_id(example) && is_id(&named) && !self.is_bound(actual, example) {
+        let same_shape = shape(example) == shape(&text);
+        if is_id(example) && is_id(&text) && !self.is_bound(actual, example) {
             self.bind(actual, example);
             return example.to_owned();
         }
@@ -154,7 +154,7 @@ impl Names {
         if changes && (same_shape || is_changing(field)) {
             return example.to_owned();
         }
-        named
+        text
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn advance(variables: &mut [(String, String)]) {
 
 /// Returns how often each fault has happened in all runners that wrote their counts to the folder. The faults
 /// of the last tenth of a second before a kill are missing.
-pub(crate) fn counted(folder: &Path) -> BTreeMap<String, u64> {
+pub(crate) fn counts(folder: &Path) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct FileServer {
     /// Such as `http://127.0.0.1:40000`.
     pub origin: String,
     answers: Arc<BTreeMap<String, Vec<u8>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     gate: Arc<Semaphore>,
 }
 
@@ -31,7 +31,7 @@ impl FileServer {
         let server = Self {
             origin: format!("http://127.0.0.1:{port}"),
             answers: Arc::new(answers.into_iter().collect()),
-            asked: Arc::default(),
+            requests: Arc::default(),
             gate: Arc::new(Semaphore::new(0)),
         };
         let serving = server.clone();
@@ -45,8 +45,8 @@ impl FileServer {
     }
 
     /// Returns the paths requested so far.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("not poisoned").clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().expect("not poisoned").clone()
     }
 
     /// Sends all held answers, also later ones.
@@ -66,7 +66,7 @@ impl FileServer {
         let head = String::from_utf8_lossy(&head);
         let target = head.split(' ').nth(1).unwrap_or_default();
         let path = decoded(target.split('?').next().unwrap_or_default());
-        self.asked.lock().expect("not poisoned").push(path.clone());
+        self.requests.lock().expect("not poisoned").push(path.clone());
         if path.starts_with("/held/") {
             let _ = self.gate.acquire().await;
         }

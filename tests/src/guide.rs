@@ -34,8 +34,8 @@ pub fn run(command: &mut Command, input: &str) -> String {
         .write_all(input.as_bytes())
         .expect("it reads its input");
     let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}{errors}");
-    said
+    assert!(output.status.success(), "{command:?}: {output_text}{errors}");
+    output_text
 }

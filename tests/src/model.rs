@@ -22,7 +22,7 @@ use crate::runs::{PAUSE, WITHIN};
 const MODEL: &str = "stand-in";
 
 #[derive(Clone, Debug)]
-pub enum Said {
+pub enum Reply {
     /// A text; structured output is a JSON text.
     Text(String),
     /// Calls of tools: name and arguments.
@@ -36,10 +36,10 @@ pub enum Said {
     /// A stream: a text at once, and the rest when the test releases it.
     Streams(&'static str, Arc<Notify>, &'static str),
     /// This answer, when the test releases it.
-    Held(Arc<Notify>, Box<Said>),
+    Held(Arc<Notify>, Box<Reply>),
 }
 
-impl Said {
+impl Reply {
     pub fn output(value: &Value) -> Self {
         Self::Text(value.to_string())
     }
@@ -50,22 +50,22 @@ impl Said {
     }
 }
 
-type Behaviour = Arc<dyn Fn(&Asked) -> Said + Send + Sync>;
+type Behaviour = Arc<dyn Fn(&ModelRequest) -> Reply + Send + Sync>;
 
-struct Kept {
+struct Shared {
     behaviour: Behaviour,
-    asked: Vec<Asked>,
+    requests: Vec<ModelRequest>,
 }
 
 /// Request that the model received.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ModelRequest {
     pub body: Value,
     /// Number of the request, from 1.
     pub number: usize,
 }
 
-impl Asked {
+impl ModelRequest {
     pub fn system(&self) -> String {
         self.texts("system")
     }
@@ -102,7 +102,7 @@ impl Asked {
 pub struct ModelServer {
     /// Value of `MILLRACE_MODEL_BASE_URL`.
     pub base_url: String,
-    kept: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 impl ModelServer {
@@ -110,12 +110,12 @@ impl ModelServer {
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("a bound port").port();
-        let behaviour: Behaviour = Arc::new(|_| Said::Status(500));
+        let behaviour: Behaviour = Arc::new(|_| Reply::Status(500));
         let server = Self {
             base_url: format!("http://127.0.0.1:{port}/v1"),
-            kept: Arc::new(Mutex::new(Kept {
+            shared: Arc::new(Mutex::new(Shared {
                 behaviour,
-                asked: Vec::new(),
+                requests: Vec::new(),
             })),
         };
         let router = Router::new()
@@ -137,61 +137,61 @@ impl ModelServer {
     }
 
     /// Sets the answers from now on.
-    pub fn answers(&self, behaviour: impl Fn(&Asked) -> Said + Send + Sync + 'static) {
-        self.kept().behaviour = Arc::new(behaviour);
+    pub fn answers(&self, behaviour: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) {
+        self.shared().behaviour = Arc::new(behaviour);
     }
 
     /// Returns the requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
-        self.kept().asked.clone()
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.shared().requests.clone()
     }
 
     /// Waits until there are `count` requests. Returns them.
-    pub async fn asked_times(&self, count: usize) -> Vec<Asked> {
+    pub async fn wait_for_requests(&self, count: usize) -> Vec<ModelRequest> {
         let deadline = Instant::now() + WITHIN;
         loop {
-            let asked = self.asked();
-            if asked.len() >= count {
-                return asked;
+            let requests = self.requests();
+            if requests.len() >= count {
+                return requests;
             }
             assert!(
                 Instant::now() < deadline,
                 "the model was asked {} times",
-                asked.len()
+                requests.len()
             );
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock()
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock()
     }
 }
 
 async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
-    let (behaviour, asked) = {
-        let mut kept = server.kept();
-        let asked = Asked {
+    let (behaviour, request) = {
+        let mut state = server.shared();
+        let request = ModelRequest {
             body: serde_json::from_slice(&body).unwrap_or_default(),
-            number: kept.asked.len() + 1,
+            number: state.requests.len() + 1,
         };
-        kept.asked.push(asked.clone());
-        (Arc::clone(&kept.behaviour), asked)
+        state.requests.push(request.clone());
+        (Arc::clone(&state.behaviour), request)
     };
-    let mut said = behaviour(&asked);
-    while let Said::Held(gate, then) = said {
+    let mut reply = behaviour(&request);
+    while let Reply::Held(gate, then) = reply {
         gate.notified().await;
-        said = *then;
+        reply = *then;
     }
-    match said {
-        Said::Text(text) => whole(&json!({ "role": "assistant", "content": text }), "stop"),
-        Said::Calls(calls) => {
+    match reply {
+        Reply::Text(text) => whole(&json!({ "role": "assistant", "content": text }), "stop"),
+        Reply::Calls(calls) => {
             let calls: Vec<_> = calls
                 .iter()
                 .enumerate()
                 .map(|(index, (name, arguments))| {
                     let function = json!({ "name": name, "arguments": arguments.to_string() });
-                    json!({ "id": format!("call-{}-{index}", asked.number), "type": "function", "function": function })
+                    json!({ "id": format!("call-{}-{index}", request.number), "type": "function", "function": function })
                 })
                 .collect();
             whole(
@@ -199,10 +199,10 @@ async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
                 "tool_calls",
             )
         }
-        Said::Streams(begun, gate, rest) => streamed(begun, gate, rest),
-        Said::Status(status) => error(status, &[]),
-        Said::Throttled(seconds) => error(429, &[(header::RETRY_AFTER, seconds.to_string())]),
-        Said::Hangs | Said::Held(..) => match std::future::pending::<Infallible>().await {},
+        Reply::Streams(begun, gate, rest) => streamed(begun, gate, rest),
+        Reply::Status(status) => error(status, &[]),
+        Reply::Throttled(seconds) => error(429, &[(header::RETRY_AFTER, seconds.to_string())]),
+        Reply::Hangs | Reply::Held(..) => match std::future::pending::<Infallible>().await {},
     }
 }
 
@@ -227,8 +227,8 @@ fn streamed(begun: &'static str, gate: Arc<Notify>, rest: &'static str) -> Respo
         event(json!({}), "stop".into()),
         Ok("data: [DONE]\n\n".to_owned()),
     ];
-    let held = stream::once(async move { gate.notified().await });
-    let rest = held.flat_map(move |()| stream::iter(end.clone()));
+    let gate_stream = stream::once(async move { gate.notified().await });
+    let rest = gate_stream.flat_map(move |()| stream::iter(end.clone()));
     let body = Body::from_stream(stream::iter([first]).chain(rest));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }

@@ -48,10 +48,11 @@ impl Operator {
         }
         all.push("--deployed");
         let deployment = environment::of_deployment();
-        let named = deployment
+        let variables: Vec<_> = deployment
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        let variables: Vec<_> = named.chain(variables.iter().copied()).collect();
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain(variables.iter().copied())
+            .collect();
         program::run("ops", &all, &variables)
     }
 

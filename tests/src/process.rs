@@ -61,8 +61,8 @@ impl Process {
             token: String::new(),
         };
         while process.token.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(line) = process.lines.recv_timeout(left) else {
+            let time_left = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = process.lines.recv_timeout(time_left) else {
                 let log = std::fs::read_to_string(log).unwrap_or_default();
                 panic!("the runner is not ready after {READY_WITHIN:?}; its log:\n{log}");
             };
@@ -115,9 +115,9 @@ impl Process {
     /// Asks the process to stop, as `kill` does, and waits until it has. Returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
-        let asked = Command::new("kill").arg(&id).status();
+        let status = Command::new("kill").arg(&id).status();
         assert!(
-            asked.is_ok_and(|status| status.success()),
+            status.is_ok_and(|status| status.success()),
             "process {id} cannot be asked to end"
         );
         // The output ends when the process ends.

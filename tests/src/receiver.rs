@@ -66,7 +66,7 @@ impl Received {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Shared {
     received: Vec<Received>,
     secrets: Vec<String>,
     /// Number of requests, by delivery, that `/flaky` answered with 500.
@@ -77,7 +77,7 @@ struct Kept {
 pub struct Receiver {
     /// Such as `http://127.0.0.1:40000`.
     pub origin: String,
-    kept: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 impl Receiver {
@@ -97,9 +97,9 @@ impl Receiver {
         let port = listener.local_addr()?.port();
         let receiver = Self {
             origin: format!("http://127.0.0.1:{port}"),
-            kept: Arc::new(Mutex::new(Kept {
+            shared: Arc::new(Mutex::new(Shared {
                 secrets,
-                ..Kept::default()
+                ..Shared::default()
             })),
         };
         let router = Router::new().fallback(answer).with_state(receiver.clone());
@@ -111,17 +111,17 @@ impl Receiver {
 
     /// Accepts requests that this secret signed from now on.
     pub fn accept(&self, secret: &str) {
-        self.kept().secrets.push(secret.to_owned());
+        self.shared().secrets.push(secret.to_owned());
     }
 
     /// Returns the number of requests so far.
     pub fn count(&self) -> usize {
-        self.kept().received.len()
+        self.shared().received.len()
     }
 
     /// Returns the requests so far, newest last.
     pub fn received(&self) -> Vec<Received> {
-        self.kept().received.clone()
+        self.shared().received.clone()
     }
 
     /// Returns the requests to a path so far, newest last.
@@ -131,8 +131,8 @@ impl Receiver {
         received
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("not poisoned")
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().expect("not poisoned")
     }
 }
 
@@ -152,38 +152,38 @@ async fn answer(
 ) -> Response {
     let path = uri.path().to_owned();
     if path == "/received" {
-        let mut kept = receiver.kept();
+        let mut state = receiver.shared();
         if method == Method::DELETE {
-            kept.received.clear();
+            state.received.clear();
         }
-        return axum::Json(kept.received.clone()).into_response();
+        return axum::Json(state.received.clone()).into_response();
     }
     let mut status = status(&path);
     if path.starts_with("/flaky/") && status == Some(StatusCode::INTERNAL_SERVER_ERROR) {
         let id = headers.get("x-service-delivery-id");
         let id = id.and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
-        let mut kept = receiver.kept();
-        let failed = kept.failed.entry(id).or_default();
+        let mut state = receiver.shared();
+        let failed = state.failed.entry(id).or_default();
         if *failed == MAX_FAILURES {
             status = Some(StatusCode::OK);
         } else {
             *failed += 1;
         }
     }
-    let named = headers.iter().map(|(name, value)| {
+    let pairs = headers.iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         (name.as_str().to_owned(), value)
     });
     let mut received = Received {
         path: path.clone(),
-        headers: named.collect(),
+        headers: pairs.collect(),
         body: String::from_utf8_lossy(&body).into_owned(),
         signature: "unsigned",
         answered: status.map_or(0, |status| status.as_u16()),
         at: Instant::now(),
     };
-    received.signature = signature(&received, &body, &receiver.kept().secrets);
-    receiver.kept().received.push(received);
+    received.signature = signature(&received, &body, &receiver.shared().secrets);
+    receiver.shared().received.push(received);
     let Some(status) = status else {
         return std::future::pending().await;
     };
@@ -227,8 +227,8 @@ fn endless(part: &'static [u8], pause: Duration) -> Body {
 
 /// Verifies both of a request's signatures: that of the contract, and that of Standard Webhooks.
 fn signature(received: &Received, body: &[u8], secrets: &[String]) -> &'static str {
-    let sent = received.header("x-service-signature");
-    if sent.is_empty() {
+    let signatures = received.header("x-service-signature");
+    if signatures.is_empty() {
         return "unsigned";
     }
     let (id, timestamp) = (received.delivery_id(), received.header("x-service-timestamp"));
@@ -246,7 +246,7 @@ fn signature(received: &Received, body: &[u8], secrets: &[String]) -> &'static s
         let standard_time = received.header("webhook-timestamp");
         let standard = mac(&key, &[standard_id, ".", standard_time, "."], body);
         let standard = format!("v1,{}", BASE64.encode(standard));
-        sent.split(',').any(|one| one == ours)
+        signatures.split(',').any(|one| one == ours)
             && received
                 .header("webhook-signature")
                 .split(' ')

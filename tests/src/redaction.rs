@@ -14,11 +14,11 @@ pub fn redacted(value: &Value) -> Value {
         Value::Object(fields) => BTreeMap::from_iter(fields)
             .into_iter()
             .map(|(key, field)| {
-                let shown = match key.as_str() {
+                let value = match key.as_str() {
                     "request_id" if field.is_string() => Value::from("<request id>"),
                     _ => redacted(field),
                 };
-                (key.clone(), shown)
+                (key.clone(), value)
             })
             .collect(),
         other => other.clone(),
@@ -35,35 +35,32 @@ fn redacted_text(text: &str) -> String {
 }
 
 fn replaced(text: &str, shape: &str, placeholder: &str) -> String {
-    let mut shown = String::new();
+    let mut output = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         match rest.get(..shape.len()) {
             Some(part) if is_shaped(part, shape) => {
-                shown.push_str(placeholder);
+                output.push_str(placeholder);
                 rest = rest.get(shape.len()..).unwrap_or_default();
             }
             _ => {
-                shown.push(first);
+                output.push(first);
                 rest = rest.get(first.len_utf8()..).unwrap_or_default();
             }
         }
     }
-    shown
+    output
 }
 
 /// True if a text has a digit for each `0` of the shape, a lower-case hexadecimal digit for each `x`, and
 /// otherwise equals the shape.
 fn is_shaped(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
-        && text
-            .bytes()
-            .zip(shape.bytes())
-            .all(|(byte, wanted)| match wanted {
-                b'0' => byte.is_ascii_digit(),
-                b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-                _ => byte == wanted,
-            })
+        && text.bytes().zip(shape.bytes()).all(|(byte, sign)| match sign {
+            b'0' => byte.is_ascii_digit(),
+            b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            _ => byte == sign,
+        })
 }
 
 #[cfg(test)]
@@ -74,7 +71,7 @@ mod tests {
     #[test]
     fn what_differs_is_replaced_and_the_rest_is_not() {
         let id = "01a1fb09-0a6c-7219-898e-9398b8993ee1";
-        let shown = redacted(&json!({
+        let result = redacted(&json!({
             "id": id,
             "message": format!("The prompt template '{id}' does not exist."),
             "created_at": "2026-01-02T03:04:05.678Z",
@@ -92,6 +89,6 @@ mod tests {
             "name": "é 0123",
             "version": 3
         });
-        assert_eq!(shown, expected);
+        assert_eq!(result, expected);
     }
 }

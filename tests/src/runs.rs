@@ -173,14 +173,14 @@ impl Runs {
 
     /// Terminates or cancels a run.
     pub async fn act(&self, run: &Run, action: &str) {
-        let done = self.post_nothing(run, &format!("/actions/{action}")).await;
-        done.expect_status(200);
+        let answer = self.post_nothing(run, &format!("/actions/{action}")).await;
+        answer.expect_status(200);
     }
 
     /// Sends a signal that must be accepted.
     pub async fn signal(&self, run: &Run, name: &str, body: &Value) {
-        let sent = self.post(run, &format!("/signal/{name}"), body).await;
-        sent.expect_status(200);
+        let answer = self.post(run, &format!("/signal/{name}"), body).await;
+        answer.expect_status(200);
     }
 
     pub fn update(&self, run: &Run, body: &Value) -> Request {
@@ -272,7 +272,7 @@ impl Runs {
     }
 
     /// Returns the workflow ids of the runs that a selection finds, newest first.
-    pub async fn found(&self, selection: &Value) -> Vec<String> {
+    pub async fn workflow_ids(&self, selection: &Value) -> Vec<String> {
         let page = self.list(selection).await.expect_status(200).body;
         let runs = page["runs"].as_array().expect("a listing has runs");
         let id = |run: &Value| run["workflow_id"].as_str().unwrap_or_default().to_owned();

@@ -115,11 +115,11 @@ impl Scope {
     pub async fn check(&self) {
         let deadline = Instant::now() + WITHIN;
         loop {
-            let checked = self.ops(&["check"]);
-            if checked.code == Some(0) {
+            let report = self.ops(&["check"]);
+            if report.code == Some(0) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{checked:?}");
+            assert!(Instant::now() < deadline, "{report:?}");
             tokio::time::sleep(CHECK_PAUSE).await;
         }
     }

@@ -111,7 +111,7 @@ impl Service {
 
     /// Returns how often each fault has happened in the runners of this test.
     pub fn faults(&self) -> BTreeMap<String, u64> {
-        faults::counted(&self.folder.path().join(COUNTS))
+        faults::counts(&self.folder.path().join(COUNTS))
     }
 
     /// Returns an account and a project that no other test uses.

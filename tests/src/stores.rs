@@ -110,8 +110,8 @@ impl Store {
     /// Creates a table; its columns have the form of [`columns`].
     pub async fn table(&self, name: &str, definitions: &[&str]) {
         let table = json!({ "name": name, "columns": columns(definitions) });
-        let made = self.post("/tables", &json!({ "tables": [table] })).await;
-        made.expect_status(201);
+        let answer = self.post("/tables", &json!({ "tables": [table] })).await;
+        answer.expect_status(201);
     }
 
     /// Imports rows in the request into a table, with the default mode.

@@ -48,9 +48,9 @@ fn the_dashboard_is_json_that_cloudwatch_reads() {
 
 #[test]
 fn the_dashboard_shows_what_each_alarm_watches() {
-    let shown = dashboard().to_string();
+    let text = dashboard().to_string();
     for (name, alarm) in resources("AWS::CloudWatch::Alarm") {
         let metric = alarm["MetricName"].as_str().unwrap_or("ThrottledRequests");
-        assert!(shown.contains(metric), "{name} watches {metric}");
+        assert!(text.contains(metric), "{name} watches {metric}");
     }
 }

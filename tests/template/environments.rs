@@ -98,7 +98,7 @@ fn every_function_starts_with_its_variables() {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut started = command.spawn().unwrap();
-        let (sender, asked) = mpsc::channel();
+        let (sender, requests) = mpsc::channel();
         std::thread::spawn(move || {
             let (connection, _) = listener.accept().unwrap();
             let mut reader = BufReader::new(connection);
@@ -108,7 +108,7 @@ fn every_function_starts_with_its_variables() {
         });
         let mut asked_for = None;
         for _ in 0..PATIENCE.as_millis() / 20 {
-            asked_for = asked.recv_timeout(Duration::from_millis(20)).ok();
+            asked_for = requests.recv_timeout(Duration::from_millis(20)).ok();
             if asked_for.is_some() || started.try_wait().unwrap().is_some() {
                 break;
             }
@@ -116,9 +116,9 @@ fn every_function_starts_with_its_variables() {
         let _ = started.kill();
         let _ = started.wait();
         let Some((line, _)) = asked_for else {
-            let mut said = String::new();
-            let _ = started.stderr.take().unwrap().read_to_string(&mut said);
-            panic!("{name} does not start: {said}");
+            let mut stderr = String::new();
+            let _ = started.stderr.take().unwrap().read_to_string(&mut stderr);
+            panic!("{name} does not start: {stderr}");
         };
         assert!(
             line.starts_with("GET /2018-06-01/runtime/invocation/next "),
@@ -139,15 +139,15 @@ fn no_secret_stands_in_a_variable() {
 /// The program checks the sum of its limits against the disk size in this variable.
 #[test]
 fn the_temporary_disk_is_as_large_as_its_variable_says() {
-    let mut found = 0;
+    let mut count = 0;
     for (name, function) in resources("AWS::Lambda::Function") {
-        let told = &function["Environment"]["Variables"]["MILLRACE_TMP_MB"];
+        let variable = &function["Environment"]["Variables"]["MILLRACE_TMP_MB"];
         let disk = &function["EphemeralStorage"]["Size"];
-        assert_eq!(told.is_null(), disk.is_null(), "{name}");
-        if let Some(told) = told.as_str() {
-            found += 1;
-            assert_eq!(told, disk.to_string(), "{name}");
+        assert_eq!(variable.is_null(), disk.is_null(), "{name}");
+        if let Some(value) = variable.as_str() {
+            count += 1;
+            assert_eq!(value, disk.to_string(), "{name}");
         }
     }
-    assert_eq!(found, 4);
+    assert_eq!(count, 4);
 }

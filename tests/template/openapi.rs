@@ -9,9 +9,9 @@ use crate::translated::read;
 async fn the_openapi_file_is_what_the_routers_say_locally() {
     let service = Service::start_local().await;
     let served = service.openapi().await;
-    let kept: Value = serde_json::from_str(&read("infra/openapi.json")).unwrap();
+    let document: Value = serde_json::from_str(&read("infra/openapi.json")).unwrap();
     assert!(
-        served == kept,
+        served == document,
         "infra/openapi.json is not what the code says; run `make openapi` and commit it"
     );
 }

@@ -6,21 +6,21 @@ use crate::translated::template;
 
 #[test]
 fn data_is_retained_except_where_a_first_deployment_fails() {
-    let kept = [
+    let kinds = [
         "AWS::DynamoDB::Table",
         "AWS::KMS::Key",
         "AWS::S3::Bucket",
         "AWS::ApiGateway::Account",
     ];
     let resources = template()["Resources"].as_object().unwrap();
-    let mut found = 0;
+    let mut count = 0;
     for (name, resource) in resources {
         let deletion = &resource["DeletionPolicy"];
         // The key of service tokens protects no stored data, and its tokens last at most five minutes, so it
         // need not be kept.
-        let is_kept = kept.iter().any(|kind| resource["Type"] == *kind) && name != "ServiceKey";
+        let is_kept = kinds.iter().any(|kind| resource["Type"] == *kind) && name != "ServiceKey";
         if is_kept {
-            found += 1;
+            count += 1;
             assert_eq!(deletion, "RetainExceptOnCreate", "{name}");
             assert_eq!(resource["UpdateReplacePolicy"], "Retain", "{name}");
         } else {
@@ -28,5 +28,5 @@ fn data_is_retained_except_where_a_first_deployment_fails() {
             assert_ne!(deletion, &Value::from("Retain"), "{name}");
         }
     }
-    assert_eq!(found, 8);
+    assert_eq!(count, 8);
 }

@@ -74,7 +74,7 @@ fn calls(path: &str) -> BTreeSet<Grant> {
         .collect()
 }
 
-fn made() -> BTreeSet<Grant> {
+fn recorded_calls() -> BTreeSet<Grant> {
     calls("tests/data/aws-calls.txt")
 }
 
@@ -89,9 +89,9 @@ fn covers(grant: &Grant, call: &Grant) -> bool {
 
 #[test]
 fn a_role_may_do_what_its_function_does() {
-    let (granted, made) = (granted(), made());
-    assert!(made.len() > 50, "{} calls", made.len());
-    let missing: Vec<_> = made
+    let (granted, calls) = (granted(), recorded_calls());
+    assert!(calls.len() > 50, "{} calls", calls.len());
+    let missing: Vec<_> = calls
         .iter()
         .filter(|call| !granted.iter().any(|grant| covers(grant, call)))
         .collect();
@@ -123,11 +123,11 @@ fn reads_queues() -> BTreeSet<Grant> {
 
 #[test]
 fn a_role_may_do_nothing_else() {
-    let (made, reads_queues) = (made(), reads_queues());
+    let (seen_calls, reads_queues) = (recorded_calls(), reads_queues());
     let rare = calls("tests/data/rare-calls.txt");
     let unseen: Vec<_> = granted()
         .into_iter()
-        .filter(|grant| !made.iter().any(|call| covers(grant, call)) && !reads_queues.contains(grant))
+        .filter(|grant| !seen_calls.iter().any(|call| covers(grant, call)) && !reads_queues.contains(grant))
         .collect();
     let is_rare = |grant: &&Grant| {
         let of_all = ("*".to_owned(), grant.1.clone(), grant.2.clone());

@@ -42,12 +42,12 @@ fn route<'a>(
     routes: &'a BTreeMap<String, (String, &'static str)>,
     path: &str,
 ) -> Option<&'a (String, &'static str)> {
-    let mut taken = String::new();
+    let mut prefix = String::new();
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     for (place, segment) in segments.iter().enumerate() {
         let below: BTreeSet<&str> = routes
             .keys()
-            .filter_map(|route| route.strip_prefix(&taken)?.strip_prefix('/')?.split('/').next())
+            .filter_map(|route| route.strip_prefix(&prefix)?.strip_prefix('/')?.split('/').next())
             .collect();
         let parameter = below
             .iter()
@@ -57,11 +57,11 @@ fn route<'a>(
         } else if let Some(parameter) = parameter {
             parameter
         } else {
-            return routes.get(&format!("{taken}/{{proxy+}}"));
+            return routes.get(&format!("{prefix}/{{proxy+}}"));
         };
-        taken = format!("{taken}/{next}");
+        prefix = format!("{prefix}/{next}");
         if place + 1 == segments.len() {
-            return routes.get(&taken);
+            return routes.get(&prefix);
         }
     }
     None
@@ -92,12 +92,12 @@ fn every_operation_of_the_openapi_file_reaches_its_function() {
         let (function, transfer) =
             route(&routes, path).unwrap_or_else(|| panic!("template.yaml has no route for {path}"));
         assert_eq!(function, function_of(path), "{path}");
-        let wanted = if function == "stream" {
+        let expected = if function == "stream" {
             "streamed"
         } else {
             "buffered"
         };
-        assert_eq!(*transfer, wanted, "{path}");
+        assert_eq!(*transfer, expected, "{path}");
     }
 }
 
@@ -130,10 +130,10 @@ fn at_each_place_of_a_path_there_is_one_parameter() {
             if name.ends_with("+}") {
                 continue;
             }
-            let known = names
+            let parameter = names
                 .entry(path[..place].to_owned())
                 .or_insert_with(|| name.clone());
-            assert_eq!(*known, name, "in {path}");
+            assert_eq!(*parameter, name, "in {path}");
         }
     }
 }

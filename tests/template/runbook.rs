@@ -29,17 +29,17 @@ fn every_alarm_has_a_section_of_the_runbook() {
         .filter_map(|line| line.strip_prefix("### "))
         .filter(|section| section.ends_with("Alarm"))
         .collect();
-    let named: BTreeSet<&str> = sections.iter().copied().collect();
-    assert_eq!(named.len(), sections.len(), "an alarm has two sections");
-    assert_eq!(named, alarms());
+    let names: BTreeSet<&str> = sections.iter().copied().collect();
+    assert_eq!(names.len(), sections.len(), "an alarm has two sections");
+    assert_eq!(names, alarms());
 }
 
 #[test]
 fn the_runbook_names_no_alarm_that_does_not_exist() {
     let runbook = read(RUNBOOK);
     let words = runbook.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let named: BTreeSet<&str> = words.filter(|word| word.ends_with("Alarm")).collect();
-    assert_eq!(named, alarms());
+    let names: BTreeSet<&str> = words.filter(|word| word.ends_with("Alarm")).collect();
+    assert_eq!(names, alarms());
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn every_alarm_says_what_it_tells_of_and_notifies_the_topic() {
 fn the_commands_of_the_runbook_name_what_the_template_has() {
     let runbook = read(RUNBOOK);
     for (command, section) in [("$(resource ", "Resources"), ("$(output ", "Outputs")] {
-        let named = between(&runbook, command, ")");
-        assert!(named.len() >= 5, "{named:?}");
-        for name in named.into_iter().filter(|name| !name.contains('$')) {
+        let names = between(&runbook, command, ")");
+        assert!(names.len() >= 5, "{names:?}");
+        for name in names.into_iter().filter(|name| !name.contains('$')) {
             assert!(template()[section][name].is_object(), "no {section} has {name}");
         }
     }

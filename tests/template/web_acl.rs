@@ -9,16 +9,16 @@ const SECRET_HEADERS: [&str; 3] = ["authorization", "cookie", "x-api-key"];
 
 /// Returns the values of `name` at any depth.
 fn values<'a>(of: &'a Value, name: &str) -> Vec<&'a Value> {
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     match of {
         Value::Object(fields) => {
-            found.extend(fields.get(name));
-            found.extend(fields.values().flat_map(|field| values(field, name)));
+            matches.extend(fields.get(name));
+            matches.extend(fields.values().flat_map(|field| values(field, name)));
         }
-        Value::Array(items) => found.extend(items.iter().flat_map(|item| values(item, name))),
+        Value::Array(items) => matches.extend(items.iter().flat_map(|item| values(item, name))),
         _ => {}
     }
-    found
+    matches
 }
 
 /// A sample shows the URI with its query string, and all headers, to everyone who may read metrics of WAF.

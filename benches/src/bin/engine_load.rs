@@ -73,7 +73,7 @@ fn turn_ms(events: u64) -> Result<Vec<f64>> {
     let mut took = Vec::new();
     for _ in 0..TURNS {
         let began = Instant::now();
-        let made = make_turn(
+        let result = make_turn(
             code,
             Replay {
                 history: &history,
@@ -83,9 +83,9 @@ fn turn_ms(events: u64) -> Result<Vec<f64>> {
             },
         );
         took.push(began.elapsed().as_secs_f64() * 1e3);
-        let made = made.map_err(Error::internal)?;
-        if !matches!(made.events.as_slice(), [EventKind::ActivityTaskScheduled { .. }]) {
-            return Err(Error::internal(format!("the turn asked for {:?}", made.events)));
+        let turn = result.map_err(Error::internal)?;
+        if !matches!(turn.events.as_slice(), [EventKind::ActivityTaskScheduled { .. }]) {
+            return Err(Error::internal(format!("the turn asked for {:?}", turn.events)));
         }
     }
     Ok(took)
@@ -268,25 +268,24 @@ impl Shared {
 #[async_trait]
 impl Store for Shared {
     async fn find(&self, _: &Tenant, run_id: &str) -> Result<Option<RunState>> {
-        let found = self.memory().runs.get(run_id).map(|(_, json)| json.clone());
-        found
-            .map(|json| serde_json::from_str(&json).map_err(Error::internal))
+        let run = self.memory().runs.get(run_id).map(|(_, json)| json.clone());
+        run.map(|json| serde_json::from_str(&json).map_err(Error::internal))
             .transpose()
     }
 
     async fn find_current(&self, _: &Tenant, id: &str) -> Result<Option<String>> {
-        let found = self.memory().current.get(id).cloned();
-        Ok(found)
+        let run_id = self.memory().current.get(id).cloned();
+        Ok(run_id)
     }
 
     async fn history(&self, _: &Tenant, run_id: &str) -> Result<Vec<Event>> {
-        let found = self.memory().chunks.get(run_id).cloned();
-        Ok(found.unwrap_or_default())
+        let chunks = self.memory().chunks.get(run_id).cloned();
+        Ok(chunks.unwrap_or_default())
     }
 
     async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>> {
         let history = self.history(tenant, run_id).await?;
-        Ok(history.into_iter().find(|found| found.id == event))
+        Ok(history.into_iter().find(|entry| entry.id == event))
     }
 
     async fn commit(&self, _: &Tenant, commit: &Commit) -> Result<Committed> {

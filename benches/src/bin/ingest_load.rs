@@ -51,18 +51,19 @@ async fn main() -> Result<(), Error> {
         token,
     });
     let table = services.table(RECORDS_TABLE);
-    let (mut taken, mut written) = (Vec::new(), Vec::new());
+    let (mut event_rates, mut put_rates) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
         let ingest = Arc::clone(&ingest);
         let events = per_second(turn, move |number| Arc::clone(&ingest).post(number)).await?;
         let table = table.clone();
         let puts = per_second(turn, move |number| put(table.clone(), number)).await?;
         if turn > 0 {
-            taken.push(events);
-            written.push(puts);
+            event_rates.push(events);
+            put_rates.push(puts);
         }
     }
-    let report = json!({ "clients": CLIENTS, "events_per_second": taken, "puts_per_second": written });
+    let report =
+        json!({ "clients": CLIENTS, "events_per_second": event_rates, "puts_per_second": put_rates });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())
 }

@@ -105,11 +105,11 @@ impl Loader {
         let mut session = self.store.session(&self.log.account, ALLOWED).await?;
         let generated = self.generated(&day, from, rows, &part)?;
         session.execute(&generated).await?;
-        let written = merge(&mut session, self.log.kind, &[part], &whole).await?;
+        let file = merge(&mut session, self.log.kind, &[part], &whole).await?;
         let id = ids::new_id(now);
         let key = self.log.file_key(&day, &id);
         self.store.objects().put_file(&key, &whole).await?;
-        Ok(written.into_file(id, &day, now, 0))
+        Ok(file.into_file(id, &day, now, 0))
     }
 
     /// Returns the SQL that writes a file with rows of a day.

@@ -116,7 +116,7 @@ fn main() -> Result<(), Error> {
         for round in 0..ROUNDS {
             for (envelope, text) in &events {
                 let began = Instant::now();
-                let found = set.matches(&EventToMatch {
+                let matches = set.matches(&EventToMatch {
                     envelope,
                     text,
                     lineage: &[],
@@ -126,7 +126,7 @@ fn main() -> Result<(), Error> {
                 if round > 0 {
                     indexed.push(took);
                     candidates += set.candidate_count(envelope);
-                    matched += found.len();
+                    matched += matches.len();
                 }
             }
         }
@@ -156,15 +156,15 @@ fn in_turn(records: &[SubscriptionRecord], events: &[(Envelope, String)]) -> Res
     for (envelope, text) in events.iter().take(IN_TURN) {
         let began = Instant::now();
         let mut subject = Subject::new(text)?;
-        let mut found = 0;
+        let mut count = 0;
         for (subscription, condition) in &all {
             let holds = match condition {
                 Some(condition) => condition.holds(&mut subject).unwrap_or(false),
                 None => true,
             };
-            found += usize::from(holds && subscription.filter.refuses(envelope).is_none());
+            count += usize::from(holds && subscription.filter.refuses(envelope).is_none());
         }
-        std::hint::black_box(found);
+        std::hint::black_box(count);
         took.push(began.elapsed().as_secs_f64() * 1e6);
     }
     Ok(took)

@@ -26,8 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         .collect();
     let started = Emulators::start(&PathBuf::from(folder), &tables).await?;
     let (key_id, secret) = KEYS;
-    let told = json!({ "endpoint": started.endpoint, "key_id": key_id, "secret": secret });
-    writeln!(std::io::stdout(), "{told}")?;
+    let message = json!({ "endpoint": started.endpoint, "key_id": key_id, "secret": secret });
+    writeln!(std::io::stdout(), "{message}")?;
     tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
     Ok(())
 }

@@ -33,12 +33,12 @@ use tower::ServiceExt;
 const PAGE: usize = 100;
 
 #[derive(Clone)]
-struct Stored {
+struct StoredObject {
     bytes: Bytes,
     modified: Timestamp,
 }
 
-impl Stored {
+impl StoredObject {
     fn now(bytes: Bytes) -> Self {
         let millis = u64::try_from(Clock::System.now().as_millis()).unwrap_or_default();
         let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
@@ -49,7 +49,7 @@ impl Stored {
     }
 }
 
-type Contents = BTreeMap<(String, String), Stored>;
+type Contents = BTreeMap<(String, String), StoredObject>;
 
 /// Objects of every bucket.
 #[derive(Clone)]
@@ -79,9 +79,9 @@ impl S3Emulator {
             .layer(DefaultBodyLimit::disable())
     }
 
-    fn find(&self, bucket: &str, key: &str) -> S3Result<Stored> {
-        if let Some(found) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
-            return Ok(found.clone());
+    fn find(&self, bucket: &str, key: &str) -> S3Result<StoredObject> {
+        if let Some(object) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
+            return Ok(object.clone());
         }
         // Refuse absolute paths and `..`, which lead out of the folder.
         let is_inside = |part: &str| {
@@ -91,8 +91,9 @@ impl S3Emulator {
         if !is_inside(bucket) || !is_inside(key) {
             return Err(s3_error!(NoSuchKey));
         }
-        let read = std::fs::read(self.folder.join(bucket).join(key));
-        read.map(|bytes| Stored::now(bytes.into()))
+        let contents = std::fs::read(self.folder.join(bucket).join(key));
+        contents
+            .map(|bytes| StoredObject::now(bytes.into()))
             .map_err(|_| s3_error!(NoSuchKey))
     }
 
@@ -109,7 +110,7 @@ fn length(bytes: &Bytes) -> Option<i64> {
 impl S3 for S3Emulator {
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         let input = request.input;
-        let Stored { mut bytes, modified } = self.find(&input.bucket, &input.key)?;
+        let StoredObject { mut bytes, modified } = self.find(&input.bucket, &input.key)?;
         let mut content_range = None;
         if let Some(range) = input.range {
             let whole = bytes.len() as u64;
@@ -132,10 +133,10 @@ impl S3 for S3Emulator {
         &self,
         request: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
-        let found = self.find(&request.input.bucket, &request.input.key)?;
+        let object = self.find(&request.input.bucket, &request.input.key)?;
         Ok(S3Response::new(HeadObjectOutput {
-            content_length: length(&found.bytes),
-            last_modified: Some(found.modified),
+            content_length: length(&object.bytes),
+            last_modified: Some(object.modified),
             ..HeadObjectOutput::default()
         }))
     }
@@ -150,7 +151,7 @@ impl S3 for S3Emulator {
         if input.if_none_match.is_some() && contents.contains_key(&place) {
             return Err(s3_error!(PreconditionFailed));
         }
-        contents.insert(place, Stored::now(pieces.concat().into()));
+        contents.insert(place, StoredObject::now(pieces.concat().into()));
         Ok(S3Response::new(PutObjectOutput::default()))
     }
 
@@ -177,7 +178,7 @@ impl S3 for S3Emulator {
         let most = if delimiter.is_empty() { PAGE } else { usize::MAX };
         let (mut last, mut is_truncated) = (None, false);
         let first = (bucket.clone(), prefix.clone().max(after.clone()));
-        for ((_, key), stored) in self
+        for ((_, key), object) in self
             .contents()
             .range((Bound::Included(first), Bound::Unbounded))
             .take_while(|((of, key), _)| *of == bucket && key.starts_with(&prefix))
@@ -195,8 +196,8 @@ impl S3 for S3Emulator {
                 }
                 None => objects.push(Object {
                     key: Some(key.clone()),
-                    size: length(&stored.bytes),
-                    last_modified: Some(stored.modified.clone()),
+                    size: length(&object.bytes),
+                    last_modified: Some(object.modified.clone()),
                     ..Object::default()
                 }),
             }

@@ -26,7 +26,7 @@ const COUNT: Duration = Duration::from_millis(100);
 
 /// Runs Millrace with faults.
 #[derive(Parser)]
-struct Given {
+struct FaultArguments {
     #[command(flatten)]
     runner: Arguments,
     /// Seed of the faults.
@@ -81,20 +81,20 @@ impl Layers for Around {
 
 fn main() -> ExitCode {
     program::run_if_child();
-    let given = Given::parse();
-    let (faults, clock) = (Faults::seeded(given.seed), Clock::shifted());
-    faults.on(given.faults);
-    clock.advance_ms(given.clock_ahead_hours.saturating_mul(3_600_000));
-    if given.clock_ms > 0 {
+    let arguments = FaultArguments::parse();
+    let (faults, clock) = (Faults::seeded(arguments.seed), Clock::shifted());
+    faults.on(arguments.faults);
+    clock.advance_ms(arguments.clock_ahead_hours.saturating_mul(3_600_000));
+    if arguments.clock_ms > 0 {
         let (faults, clock) = (faults.clone(), clock.clone());
         std::thread::spawn(move || {
             loop {
-                faults.jump(&clock, given.clock_ms);
+                faults.jump(&clock, arguments.clock_ms);
                 std::thread::sleep(JUMP);
             }
         });
     }
-    if let Some(path) = given.counts {
+    if let Some(path) = arguments.counts {
         let faults = faults.clone();
         std::thread::spawn(move || {
             loop {
@@ -103,5 +103,5 @@ fn main() -> ExitCode {
             }
         });
     }
-    program::run(given.runner, Arc::new(Around { faults, clock }))
+    program::run(arguments.runner, Arc::new(Around { faults, clock }))
 }

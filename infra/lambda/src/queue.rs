@@ -100,10 +100,10 @@ mod tests {
 
     /// Records its calls.
     #[derive(Default)]
-    struct Kept(Mutex<Vec<(String, u64)>>);
+    struct Postponements(Mutex<Vec<(String, u64)>>);
 
     #[async_trait]
-    impl Inbox for Kept {
+    impl Inbox for Postponements {
         async fn postpone(&self, receipt_handle: &str, delay: Duration) {
             let pause = (receipt_handle.to_owned(), delay.as_secs());
             self.0.lock().unwrap().push(pause);
@@ -119,7 +119,7 @@ mod tests {
             message("c", "hangs", "1"),
             message("d", "done", "1"),
         ];
-        let inbox = Kept::default();
+        let inbox = Postponements::default();
         let mut context = lambda_runtime::Context::default();
         context.deadline = u64::try_from(Clock::System.now().as_millis() + 2_300).unwrap();
         let handled = Arc::new(Mutex::new(Vec::new()));

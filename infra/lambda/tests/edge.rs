@@ -66,11 +66,11 @@ async fn a_location_has_the_path_that_the_caller_came_by() {
 async fn a_request_has_the_id_of_the_gateway_or_of_its_caller() {
     let response = answer(request("/api/v1/x", "/api/v1/x", 28_000)).await;
     assert_eq!(response.headers()["x-request-id"], "gateway-id");
-    let mut named = request("/api/v1/x", "/api/v1/x", 28_000);
-    named
+    let mut identified = request("/api/v1/x", "/api/v1/x", 28_000);
+    identified
         .headers_mut()
         .insert("x-request-id", "mine".parse().unwrap());
-    assert_eq!(answer(named).await.headers()["x-request-id"], "mine");
+    assert_eq!(answer(identified).await.headers()["x-request-id"], "mine");
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,10 +67,10 @@ mod tests {
     use std::sync::Mutex;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<String>>, Mutex<Vec<Option<String>>>);
+    struct Messages(Mutex<Vec<String>>, Mutex<Vec<Option<String>>>);
 
     #[async_trait]
-    impl Queue for Kept {
+    impl Queue for Messages {
         async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
             self.1.lock().unwrap().push(delivery.account.map(str::to_owned));
             self.0.lock().unwrap().push(body.to_owned());
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_target_gets_the_event_in_eventbridges_shape() {
-        let (first, second) = (Arc::new(Kept::default()), Arc::new(Kept::default()));
+        let (first, second) = (Arc::new(Messages::default()), Arc::new(Messages::default()));
         let bus = LocalBus::new(Clock::System, vec![first.clone(), second.clone()]);
         bus.publish(r#"{"event_id":"e1","account_id":"acme"}"#)
             .await
@@ -91,9 +91,9 @@ mod tests {
             assert_eq!(event["detail-type"], "millrace.event");
             assert_eq!(event["detail"]["event_id"], "e1");
             // Parse the message with the type that cloud events are parsed with.
-            let read: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
+            let parsed_event: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
                 serde_json::from_value(event).unwrap();
-            assert_eq!(read.source, "millrace");
+            assert_eq!(parsed_event.source, "millrace");
         }
         assert!(bus.publish("not json").await.is_err());
     }

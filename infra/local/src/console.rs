@@ -95,9 +95,9 @@ fn is_from_own_page(request: &Request) -> bool {
 
 /// True if the request has the proof that the page was served with.
 fn has_proof(request: &Request, proof: &Secret) -> bool {
-    let shown = request.headers().get(PROOF);
-    let shown = shown.map_or(&[][..], |value| value.as_bytes());
-    bool::from(shown.ct_eq(proof.expose().as_bytes()))
+    let header = request.headers().get(PROOF);
+    let header = header.map_or(&[][..], |value| value.as_bytes());
+    bool::from(header.ct_eq(proof.expose().as_bytes()))
 }
 
 /// True if the caller's end of the connection belongs to this process's user or to root.

@@ -126,13 +126,13 @@ impl DataDir {
                 )));
             }
         };
-        let found: Format = serde_json::from_slice(&text).map_err(|_| {
+        let parsed: Format = serde_json::from_slice(&text).map_err(|_| {
             ConfigError::new(format!(
                 "{} is not a data directory of Millrace: its format.json cannot be read. Set DATA_DIR to another folder.",
                 self.root.display()
             ))
         })?;
-        let (root, format) = (self.root.display(), found.format);
+        let (root, format) = (self.root.display(), parsed.format);
         match format.cmp(&FORMAT) {
             Ordering::Equal => Ok(()),
             Ordering::Greater => Err(ConfigError::new(format!(
@@ -163,8 +163,8 @@ impl DataDir {
     /// Returns the path of a file that only its owner can read and write; makes the file if it is missing.
     pub fn private_file(&self, name: &str) -> Result<PathBuf, ConfigError> {
         let path = self.path(name);
-        let made = private_options().truncate(false).open(&path);
-        made.and_then(|_| set_mode(&path, 0o600))
+        let file = private_options().truncate(false).open(&path);
+        file.and_then(|_| set_mode(&path, 0o600))
             .map_err(|error| unusable(&self.root, &error))?;
         Ok(path)
     }
@@ -207,9 +207,9 @@ fn unusable(root: &Path, error: &io::Error) -> ConfigError {
 /// Refuses a directory with an unfinished restore.
 fn check_restored(root: &Path) -> Result<(), ConfigError> {
     if root.join(RESTORING).exists() {
-        let shown = root.display();
+        let name = root.display();
         return Err(ConfigError::new(format!(
-            "A restore into the data directory {shown} is under way or was cut off. Wait for it, or remove the directory \
+            "A restore into the data directory {name} is under way or was cut off. Wait for it, or remove the directory \
              and restore again."
         )));
     }
@@ -221,16 +221,16 @@ pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        let found = fs::metadata(root).map_err(|error| unusable(root, &error))?;
-        let shown = root.display();
-        if found.uid() != rustix::process::geteuid().as_raw() {
+        let metadata = fs::metadata(root).map_err(|error| unusable(root, &error))?;
+        let name = root.display();
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
             return Err(ConfigError::new(format!(
-                "The data directory {shown} belongs to another user. Set DATA_DIR to a folder of your own."
+                "The data directory {name} belongs to another user. Set DATA_DIR to a folder of your own."
             )));
         }
-        if found.mode() & 0o022 != 0 {
+        if metadata.mode() & 0o022 != 0 {
             return Err(ConfigError::new(format!(
-                "Other users can write the data directory {shown}. Run `chmod go-w {shown}`, or set DATA_DIR to another folder."
+                "Other users can write the data directory {name}. Run `chmod go-w {name}`, or set DATA_DIR to another folder."
             )));
         }
     }
@@ -320,11 +320,11 @@ pub fn read_or_make(
         return Ok(bytes);
     }
     let draft = draft(path, &make()?).map_err(|error| unwritten(path, &error))?;
-    let kept = match draft.persist_noclobber(path) {
+    let result = match draft.persist_noclobber(path) {
         Err(lost) if lost.error.kind() != io::ErrorKind::AlreadyExists => Err(lost.error),
         _ => path.parent().map_or(Ok(()), sync_folder),
     };
-    kept.map_err(|error| unwritten(path, &error))?;
+    result.map_err(|error| unwritten(path, &error))?;
     fs::read(path).map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display())))
 }
 
@@ -343,8 +343,8 @@ mod tests {
             let text = serde_json::to_vec(&Format { format }).unwrap();
             fs::write(folder.path().join("format.json"), text).unwrap();
             for opened in [DataDir::open(folder.path()), DataDir::open_keys(folder.path())] {
-                let found = opened.unwrap_err().to_string();
-                assert!(found.contains(refusal), "{found}");
+                let message = opened.unwrap_err().to_string();
+                assert!(message.contains(refusal), "{message}");
             }
         }
     }
@@ -355,7 +355,7 @@ mod tests {
         for round in 0..50 {
             let path = folder.path().join(format!("{round}.key"));
             let start = std::sync::Barrier::new(8);
-            let made: Vec<Vec<u8>> = std::thread::scope(|threads| {
+            let keys: Vec<Vec<u8>> = std::thread::scope(|threads| {
                 let begin = |number| {
                     let (path, start) = (&path, &start);
                     threads.spawn(move || {
@@ -371,7 +371,7 @@ mod tests {
                     .map(|thread| thread.join().unwrap().unwrap())
                     .collect()
             });
-            assert!(made.iter().all(|read| *read == made[0] && read.len() == 3_000));
+            assert!(keys.iter().all(|key| *key == keys[0] && key.len() == 3_000));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 50);
     }

@@ -33,9 +33,9 @@ fn without_browsers(routes: Router) -> Router {
 }
 
 async fn prove(State(secret): State<Arc<Secret>>, request: Request, next: Next) -> Response {
-    let shown = request.headers().get(AUTHORIZATION);
-    let shown = shown.map_or(&[][..], |value| value.as_bytes());
-    if bool::from(shown.ct_eq(authorization(&secret).as_bytes())) {
+    let header = request.headers().get(AUTHORIZATION);
+    let header = header.map_or(&[][..], |value| value.as_bytes());
+    if bool::from(header.ct_eq(authorization(&secret).as_bytes())) {
         return next.run(request).await;
     }
     refusal("This port is for programs that can read the data directory of the runner.")

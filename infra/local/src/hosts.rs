@@ -39,8 +39,8 @@ impl Hosts {
         };
         let host = Authority::try_from(host.as_bytes());
         // A request line with a whole URL names a host as well.
-        let mut named = host.iter().chain(request.uri().authority());
-        host.is_ok() && named.all(|authority| self.knows(authority))
+        let mut authorities = host.iter().chain(request.uri().authority());
+        host.is_ok() && authorities.all(|authority| self.knows(authority))
     }
 
     fn knows(&self, authority: &Authority) -> bool {
@@ -53,7 +53,7 @@ impl Hosts {
         if !port.bytes().all(|byte| byte.is_ascii_digit()) {
             return false;
         }
-        if self.0.iter().any(|known| known == name) {
+        if self.0.iter().any(|host| host == name) {
             return true;
         }
         if let Some(literal) = name.strip_prefix('[') {

@@ -57,8 +57,8 @@ impl Issuer {
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let path = data.path("keys/token-signing.pkcs8");
         let der = read_or_make(&path, || {
-            let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
-            made.map(|key| key.as_ref().to_vec())
+            let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+            key.map(|key| key.as_ref().to_vec())
                 .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))
         })?;
         let key = EncodingKey::from_ec_der(&der);

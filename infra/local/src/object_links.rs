@@ -67,13 +67,13 @@ async fn receive(
     let mut upload = files.receive(&bucket, &key, &query.unwrap_or_default()).await?;
     if headers
         .get(CONTENT_TYPE)
-        .is_none_or(|given| given.as_bytes() != UPLOAD_TYPE.as_bytes())
+        .is_none_or(|value| value.as_bytes() != UPLOAD_TYPE.as_bytes())
     {
         return Err(Error::forbidden(format!(
             "An upload has the header 'content-type: {UPLOAD_TYPE}'; send the headers that came with the link."
         )));
     }
-    let announced = headers.get(CONTENT_LENGTH).and_then(|given| given.to_str().ok());
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if announced.is_some_and(|announced| announced != upload.bytes().to_string()) {
         return Err(other_size(upload.bytes()));
     }
@@ -102,8 +102,8 @@ fn attachment(file_name: &str) -> Result<HeaderValue> {
 fn body(file: File) -> Body {
     Body::from_stream(stream::try_unfold(file, |mut file| async {
         let mut piece = BytesMut::with_capacity(PIECE_BYTES);
-        let read = file.read_buf(&mut piece).await?;
-        Ok::<_, std::io::Error>((read > 0).then(|| (piece.freeze(), file)))
+        let count = file.read_buf(&mut piece).await?;
+        Ok::<_, std::io::Error>((count > 0).then(|| (piece.freeze(), file)))
     }))
 }
 

@@ -6,15 +6,15 @@ use super::*;
 
 /// Returns a handler that fails a message the first `times` times, and the log of its messages.
 fn failing(times: usize) -> (Handler, Arc<Mutex<Vec<String>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&seen);
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&bodies);
     let handler: Handler = Arc::new(move |batch| {
         let log = Arc::clone(&log);
         Box::pin(async move {
             let handle = async |body: String| {
                 let mut log = log.lock();
                 log.push(body.clone());
-                match log.iter().filter(|seen| **seen == body).count() <= times {
+                match log.iter().filter(|earlier| **earlier == body).count() <= times {
                     true => Err(Error::unavailable("not now")),
                     false => Ok(()),
                 }
@@ -22,7 +22,7 @@ fn failing(times: usize) -> (Handler, Arc<Mutex<Vec<String>>>) {
             batch.each(handle).await
         })
     });
-    (handler, seen)
+    (handler, bodies)
 }
 
 fn started(settings: Settings, handler: Handler) -> Arc<LocalQueue> {
@@ -41,20 +41,20 @@ const SETTINGS: Settings = Settings {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_message_comes_again_after_its_back_off() {
-    let (handler, seen) = failing(1);
+    let (handler, bodies) = failing(1);
     let queue = started(SETTINGS, handler);
     let began = Instant::now();
     queue.send("a").await.unwrap();
     queue.send("b").await.unwrap();
     queue.drain().await;
-    assert_eq!(*seen.lock(), ["a", "b", "a", "b"]);
+    assert_eq!(*bodies.lock(), ["a", "b", "a", "b"]);
     assert!(began.elapsed() >= back_off(1));
     assert!(queue.dead_letters().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
-    let (handler, seen) = failing(0);
+    let (handler, bodies) = failing(0);
     let queue = started(SETTINGS, handler);
     let began = Instant::now();
     let delivery = Delivery {
@@ -64,25 +64,25 @@ async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
     queue.send_as("late", delivery).await.unwrap();
     queue.send("early").await.unwrap();
     queue.drain().await;
-    assert_eq!(*seen.lock(), ["early", "late"]);
+    assert_eq!(*bodies.lock(), ["early", "late"]);
     assert!(began.elapsed() >= delivery.delay);
 }
 
 #[tokio::test(start_paused = true)]
 async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
     let most = Arc::new(Mutex::new((0, 0)));
-    let counted = Arc::clone(&most);
+    let counts = Arc::clone(&most);
     let handler: Handler = Arc::new(move |_| {
-        let counted = Arc::clone(&counted);
+        let counts = Arc::clone(&counts);
         Box::pin(async move {
             let now = {
-                let mut counted = counted.lock();
-                counted.0 += 1;
-                counted.1 = counted.1.max(counted.0);
-                counted.0
+                let mut now_and_most = counts.lock();
+                now_and_most.0 += 1;
+                now_and_most.1 = now_and_most.1.max(now_and_most.0);
+                now_and_most.0
             };
             tokio::time::sleep(Duration::from_secs(now)).await;
-            counted.lock().0 -= 1;
+            counts.lock().0 -= 1;
             Vec::new()
         })
     });
@@ -144,17 +144,17 @@ async fn a_group_does_not_hold_up_another() {
 #[tokio::test(start_paused = true)]
 async fn an_account_has_half_however_many_groups_it_has() {
     let most = Arc::new(Mutex::new((0, 0)));
-    let counted = Arc::clone(&most);
+    let counts = Arc::clone(&most);
     let handler: Handler = Arc::new(move |_| {
-        let counted = Arc::clone(&counted);
+        let counts = Arc::clone(&counts);
         Box::pin(async move {
             {
-                let mut counted = counted.lock();
-                counted.0 += 1;
-                counted.1 = counted.1.max(counted.0);
+                let mut now_and_most = counts.lock();
+                now_and_most.0 += 1;
+                now_and_most.1 = now_and_most.1.max(now_and_most.0);
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
-            counted.lock().0 -= 1;
+            counts.lock().0 -= 1;
             Vec::new()
         })
     });
@@ -180,7 +180,7 @@ async fn an_account_has_half_however_many_groups_it_has() {
 
 #[tokio::test(start_paused = true)]
 async fn groups_take_turns() {
-    let (handler, seen) = failing(0);
+    let (handler, bodies) = failing(0);
     let settings = Settings {
         batch_size: 1,
         ..SETTINGS
@@ -194,15 +194,15 @@ async fn groups_take_turns() {
         queue.send_as(body, delivery).await.unwrap();
     }
     queue.drain().await;
-    assert_eq!(*seen.lock(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
+    assert_eq!(*bodies.lock(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_always_fails_is_set_aside() {
-    let (handler, seen) = failing(usize::MAX);
+    let (handler, bodies) = failing(usize::MAX);
     let queue = started(SETTINGS, handler);
     queue.send("bad").await.unwrap();
     queue.drain().await;
-    assert_eq!(seen.lock().len(), 5);
+    assert_eq!(bodies.lock().len(), 5);
     assert_eq!(queue.dead_letters(), ["bad"]);
 }

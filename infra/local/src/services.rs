@@ -146,7 +146,7 @@ impl Services {
         let objects = LocalObjects::open(data, environment, aws.as_ref())?;
         let queues = QUEUES.map(|(_, settings)| (settings.name, LocalQueue::new(settings)));
         Ok(Self {
-            environment: named(data, environment, &objects)?,
+            environment: with_own_names(data, environment, &objects)?,
             records,
             embedded,
             objects,
@@ -319,7 +319,7 @@ pub(crate) fn refuse_ignored(environment: &Environment) -> Result<(), ConfigErro
 }
 
 /// Returns the environment with the names of this process's own services.
-fn named(
+fn with_own_names(
     data: &DataDir,
     environment: &Environment,
     objects: &LocalObjects,

@@ -50,21 +50,22 @@ impl LocalSigningKey {
 
     /// 503 if the key cannot be written, such as on a full disk; the next use tries again.
     async fn key(&self) -> Result<&KeyPair> {
-        let made = self.key.get_or_try_init(|| async {
+        let key = self.key.get_or_try_init(|| async {
             let path = self.path.clone();
-            let read = tokio::task::spawn_blocking(move || read(&path)).await;
-            read.map_err(Error::internal)?
+            let result = tokio::task::spawn_blocking(move || read(&path)).await;
+            result
+                .map_err(Error::internal)?
                 .map_err(|cause| Error::unavailable(cause.to_string()))
         });
-        made.await
+        key.await
     }
 }
 
 /// Reads a key, and makes one where it is missing.
 fn read(path: &Path) -> Result<KeyPair, ConfigError> {
     let der = read_or_make(path, || {
-        let made = KeyPair::generate(KeySize::Rsa2048).and_then(|key| AsDer::<Pkcs8V1Der<'_>>::as_der(&key));
-        made.map(|der| der.as_ref().to_vec())
+        let key = KeyPair::generate(KeySize::Rsa2048).and_then(|key| AsDer::<Pkcs8V1Der<'_>>::as_der(&key));
+        key.map(|der| der.as_ref().to_vec())
             .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))
     })?;
     KeyPair::from_pkcs8(&der).map_err(|_| {

@@ -17,7 +17,7 @@ pub struct Stalling<C> {
     limit: Duration,
     /// Runs from the first waiting write until enough bytes are read.
     late: Option<Pin<Box<Sleep>>>,
-    taken: usize,
+    byte_count: usize,
 }
 
 impl<C> Stalling<C> {
@@ -27,7 +27,7 @@ impl<C> Stalling<C> {
             connection,
             limit,
             late: None,
-            taken: 0,
+            byte_count: 0,
         }
     }
 }
@@ -37,27 +37,27 @@ impl<C: AsyncWrite + Unpin> Stalling<C> {
     fn watch(
         &mut self,
         context: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
+        progress: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(count)) = written {
-            self.taken += count;
-            if self.taken >= LEAST_BYTES {
+        if let Poll::Ready(Ok(count)) = progress {
+            self.byte_count += count;
+            if self.byte_count >= LEAST_BYTES {
                 self.reset();
             }
         }
-        let late = match (&mut self.late, &written) {
-            (None, Poll::Ready(_)) => return written,
+        let late = match (&mut self.late, &progress) {
+            (None, Poll::Ready(_)) => return progress,
             (late, _) => late.get_or_insert_with(|| Box::pin(sleep(self.limit))),
         };
         match late.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => written,
+            Poll::Pending => progress,
         }
     }
 
     fn reset(&mut self) {
         self.late = None;
-        self.taken = 0;
+        self.byte_count = 0;
     }
 }
 
@@ -77,8 +77,8 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Stalling<C> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.connection).poll_write(context, bytes);
-        self.watch(context, written)
+        let progress = Pin::new(&mut self.connection).poll_write(context, bytes);
+        self.watch(context, progress)
     }
 
     fn poll_write_vectored(
@@ -86,8 +86,8 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Stalling<C> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.connection).poll_write_vectored(context, parts);
-        self.watch(context, written)
+        let progress = Pin::new(&mut self.connection).poll_write_vectored(context, parts);
+        self.watch(context, progress)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -117,8 +117,8 @@ mod tests {
     async fn a_reader_that_takes_nothing_is_dropped() {
         let (near, _far) = duplex(10);
         let began = Instant::now();
-        let written = Stalling::new(near, LIMIT).write_all(&[0; 100]).await;
-        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let result = Stalling::new(near, LIMIT).write_all(&[0; 100]).await;
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(began.elapsed(), LIMIT);
     }
 
@@ -132,8 +132,8 @@ mod tests {
             }
         });
         let began = Instant::now();
-        let written = Stalling::new(near, LIMIT).write_all(&[0; 1_000_000]).await;
-        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let result = Stalling::new(near, LIMIT).write_all(&[0; 1_000_000]).await;
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(began.elapsed(), LIMIT);
     }
 
@@ -163,11 +163,11 @@ mod tests {
                 near.write_all(&[0; 1_500]).await.unwrap();
                 near.flush().await.unwrap();
             };
-            let read = async {
+            let slow_reader = async {
                 sleep(LIMIT / 2).await;
                 far.read_exact(&mut [0; 1_500]).await.unwrap();
             };
-            tokio::join!(write, read);
+            tokio::join!(write, slow_reader);
             sleep(LIMIT * 2).await;
         }
     }

@@ -51,12 +51,12 @@ fn queue(trail: AuditTrail) -> Arc<LocalQueue> {
     queue
 }
 
-async fn written(services: &Services) -> Vec<AuditEvent> {
+async fn audit_events(services: &Services) -> Vec<AuditEvent> {
     let table = |name| services.table(name);
     let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
     let log = LogId::new("acme", Some("demo"), LogKind::Audit);
-    let found = logs.tail::<AuditEvent>(&log, None).await.unwrap();
-    found.into_iter().map(|found| found.record).collect()
+    let entries = logs.tail::<AuditEvent>(&log, None).await.unwrap();
+    entries.into_iter().map(|entry| entry.record).collect()
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn a_record_that_the_table_refused_is_written_later_and_once() {
     log.write(&record).await;
     log.write(&record).await;
     queue.drain().await;
-    assert_eq!(written(&services).await, [record]);
+    assert_eq!(audit_events(&services).await, [record]);
     assert!(queue.dead_letters().is_empty());
 }
 
@@ -86,6 +86,6 @@ async fn an_invalid_record_is_set_aside_and_delays_no_other() {
         .await
         .unwrap();
     queue.drain().await;
-    assert_eq!(written(&services).await, [record]);
+    assert_eq!(audit_events(&services).await, [record]);
     assert_eq!(queue.dead_letters(), ["not a record"]);
 }

@@ -97,7 +97,7 @@ impl World {
         format!("acme#demo#{}", self.name())
     }
 
-    fn counted(&self) -> Key {
+    fn changed_key(&self) -> Key {
         Key::new(format!("acme#demo#{}-changed", self.name()), "last")
     }
 
@@ -118,7 +118,7 @@ impl World {
         if self.kind == Kind::Subscriptions {
             let transaction = self.table.transaction();
             let changed = json!({ "change_id": format!("{:x}", rand::random::<u128>()) });
-            let transaction = transaction.replace(&self.counted(), &changed).unwrap();
+            let transaction = transaction.replace(&self.changed_key(), &changed).unwrap();
             assert_eq!(transaction.commit().await.unwrap(), Written::Done);
         }
     }
@@ -126,19 +126,19 @@ impl World {
     /// Sets the count to that of a project with `count` entries.
     async fn pretend(&self, count: u64) {
         let changes = Changes::default().set("entries", &count).unwrap();
-        let written = self
+        let result = self
             .table
-            .update(&self.counted(), &changes, Condition::Present)
+            .update(&self.changed_key(), &changes, Condition::Present)
             .await;
-        assert_eq!(written.unwrap(), Written::Done);
+        assert_eq!(result.unwrap(), Written::Done);
     }
 
     async fn count(&self) -> Option<i64> {
-        let item: Option<Value> = self.table.find(&self.counted()).await.unwrap();
+        let item: Option<Value> = self.table.find(&self.changed_key()).await.unwrap();
         item.and_then(|item| item["entries"].as_i64())
     }
 
-    async fn stored(&self) -> u64 {
+    async fn stored_count(&self) -> u64 {
         self.table
             .count(&Query::partition(self.partition()))
             .await
@@ -193,10 +193,10 @@ async fn the_last_place_is_given_once() {
             let world = world.clone();
             tokio::spawn(async move { world.add(&format!("n{n}")).await })
         });
-        let mut made = 0;
+        let mut count = 0;
         for tried in futures::future::join_all(tries).await {
             match tried.unwrap() {
-                Ok(()) => made += 1,
+                Ok(()) => count += 1,
                 Err(refused) => {
                     assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused:?}");
                     let says = refused.to_string();
@@ -205,7 +205,7 @@ async fn the_last_place_is_given_once() {
                 }
             }
         }
-        assert_eq!((made, world.stored().await), (1, 2), "{kind:?}");
+        assert_eq!((count, world.stored_count().await), (1, 2), "{kind:?}");
         assert_eq!(world.count().await, Some(10_000));
         // A deletion makes room for one entry.
         world.remove("first").await.unwrap();
@@ -233,7 +233,7 @@ async fn entries_from_before_the_count_are_counted_once() {
             tried.unwrap().unwrap();
         }
         assert_eq!(
-            (world.count().await, world.stored().await),
+            (world.count().await, world.stored_count().await),
             (Some(30), 30),
             "{kind:?}"
         );
@@ -250,7 +250,7 @@ async fn a_full_project_from_before_the_count_is_full() {
         assert_eq!(world.add("n").await.unwrap_err().kind(), ErrorKind::Conflict);
         world.remove("old-8").await.unwrap();
         world.add("n").await.unwrap();
-        assert_eq!(world.stored().await, MAX_ENTRIES, "{kind:?}");
+        assert_eq!(world.stored_count().await, MAX_ENTRIES, "{kind:?}");
     }
 }
 

@@ -37,8 +37,8 @@ struct Messages(Mutex<Vec<String>>);
 
 impl Messages {
     fn take(&self) -> Vec<ImportHint> {
-        let taken = std::mem::take(&mut *self.0.lock().unwrap());
-        taken
+        let hints = std::mem::take(&mut *self.0.lock().unwrap());
+        hints
             .iter()
             .map(|body| serde_json::from_str(body).unwrap())
             .collect()
@@ -160,7 +160,7 @@ impl World {
         self.importer_over(Aws::new(nowhere).bucket(DATA_BUCKET), "broken")
     }
 
-    async fn taken(&self) -> (ImportRecord, ImportHint) {
+    async fn start_import(&self) -> (ImportRecord, ImportHint) {
         let record = self
             .stores
             .import(&tenant(), &author(), &self.store, artifact_import())
@@ -230,7 +230,7 @@ fn stores(
 #[tokio::test]
 async fn a_message_that_comes_twice_or_at_two_importers_at_once_is_one_import() {
     let world = World::start().await;
-    let (record, hint) = world.taken().await;
+    let (record, hint) = world.start_import().await;
     assert_eq!(record.status, ImportStatus::Pending);
     let (one, two) = (world.importer("one"), world.importer("two"));
     let (left, right) = tokio::join!(one.run_import(&hint), two.run_import(&hint));
@@ -287,7 +287,7 @@ async fn an_importer_that_outlives_its_hold_does_not_import_twice() {
 #[tokio::test]
 async fn an_import_whose_message_is_lost_is_found_when_it_is_due() {
     let world = World::start().await;
-    let (record, _lost) = world.taken().await;
+    let (record, _lost) = world.start_import().await;
     let importer = world.importer("one");
     importer_function::sweep(&importer, world.queue.as_ref())
         .await
@@ -310,7 +310,7 @@ async fn an_import_whose_message_is_lost_is_found_when_it_is_due() {
 #[tokio::test]
 async fn a_failure_that_may_pass_is_tried_again_and_given_up_at_last() {
     let world = World::start().await;
-    let (record, hint) = world.taken().await;
+    let (record, hint) = world.start_import().await;
     let (broken, good) = (world.broken_importer(), world.importer("good"));
     assert_eq!(broken.run_import(&hint).await.unwrap_err().status(), 503);
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Running);
@@ -324,7 +324,7 @@ async fn a_failure_that_may_pass_is_tried_again_and_given_up_at_last() {
     good.run_import(&again).await.unwrap();
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Completed);
 
-    let (record, hint) = world.taken().await;
+    let (record, hint) = world.start_import().await;
     for attempt in 1..=5 {
         let ended = broken.run_import(&hint).await;
         assert_eq!(ended.is_ok(), attempt == 5, "{attempt}");
@@ -343,7 +343,7 @@ async fn a_failure_that_may_pass_is_tried_again_and_given_up_at_last() {
 #[tokio::test]
 async fn messages_that_cannot_be_carried_out_are_named_and_do_not_hold_up_the_others() {
     let world = World::start().await;
-    let (record, hint) = world.taken().await;
+    let (record, hint) = world.start_import().await;
     let gone = ImportHint {
         import_id: "gone".to_owned(),
         ..hint.clone()

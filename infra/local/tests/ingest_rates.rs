@@ -25,17 +25,17 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     };
     let instances = [instance(), instance()];
     let tenant = Tenant::new("acme", "shop").unwrap();
-    let mut taken = 0;
+    let mut successes = 0;
     let mut refusals = Vec::new();
     for _ in 0..40 {
         for instance in &instances {
             match instance.admit(&tenant, "orders").await {
-                Ok(()) => taken += 1,
+                Ok(()) => successes += 1,
                 Err(refusal) => refusals.push(refusal),
             }
         }
     }
-    assert!((20..=25).contains(&taken), "{taken}");
+    assert!((20..=25).contains(&successes), "{successes}");
     assert_eq!(refusals[0].kind(), ErrorKind::TooManyRequests);
     assert_eq!(refusals[0].retry_after_s(), Some(7));
     // Another channel, another project and the next window have counts of their own.

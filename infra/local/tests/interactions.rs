@@ -102,7 +102,7 @@ async fn a_reference_is_an_id_a_name_or_built_in() {
     assert_eq!(world.texts("int-1").await, Ok(latest.clone()));
     assert_eq!(world.texts("app:urgent").await, Ok(latest.clone()));
     assert_eq!(world.texts("sys:general").await, Ok(Vec::new()));
-    for (reference, kind, told) in [
+    for (reference, kind, part) in [
         ("urgent", ErrorKind::NotFound, "'app:<name>'"),
         ("app:other", ErrorKind::NotFound, "the name 'other'"),
         ("app:", ErrorKind::NotFound, "the name ''"),
@@ -111,7 +111,7 @@ async fn a_reference_is_an_id_a_name_or_built_in() {
     ] {
         let (refused, message) = world.refusal(reference).await;
         assert_eq!(refused, kind, "{reference}");
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(part), "{message}");
     }
     world.load(interaction("int-2", "urgent", json!([]))).await;
     let (kind, message) = world.refusal("app:urgent").await;
@@ -217,10 +217,10 @@ async fn publications_of_an_older_release_count_newest_first() {
         old.status = status;
         old.published_version = None;
         let head = Key::new("acme#demo#prompts", "p-1");
-        let kept = Key::new("acme#demo#prompt#p-1", format!("version#{version:010}"));
+        let version_key = Key::new("acme#demo#prompt#p-1", format!("version#{version:010}"));
         let transaction = world.table.transaction().replace(&head, &old).unwrap();
-        let written = transaction.replace(&kept, &old).unwrap().commit().await;
-        assert_eq!(written.unwrap(), Written::Done);
+        let result = transaction.replace(&version_key, &old).unwrap().commit().await;
+        assert_eq!(result.unwrap(), Written::Done);
     }
     assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("2 Ada")]));
     let now = Clock::System.now();
@@ -248,9 +248,9 @@ async fn the_latest_version_counts_with_all_that_it_says() {
         }))
         .await;
     let resolved = world.interactions.resolve(&world.tenant, "int-1").await.unwrap();
-    let kept = serde_json::to_value(&resolved).unwrap();
+    let record = serde_json::to_value(&resolved).unwrap();
     assert_eq!(
-        kept,
+        record,
         json!({
             "id": "int-1", "name": "a", "version": 2, "is_system": false, "description": "of all",
             "messages": [{ "role": "system", "content_type": "handlebars", "content": "second {{name}}", "prompt": ["p-1", 2] }],
@@ -259,7 +259,7 @@ async fn the_latest_version_counts_with_all_that_it_says() {
         })
     );
     assert_eq!(
-        serde_json::from_value::<runs::interactions::Resolved>(kept).unwrap(),
+        serde_json::from_value::<runs::interactions::Resolved>(record).unwrap(),
         resolved
     );
 }

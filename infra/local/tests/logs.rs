@@ -114,8 +114,8 @@ async fn a_record_is_in_the_tail_until_it_is_settled() {
     // An archived event is not added to the tail again, nor written again.
     world.insert("e003", 3).await;
     assert_eq!(world.tail(None).await, ["e229"]);
-    let kept = world.events.find(&world.tenant, "e003").await.unwrap();
-    assert_eq!(kept.unwrap().received_at, at(3));
+    let record = world.events.find(&world.tenant, "e003").await.unwrap();
+    assert_eq!(record.unwrap().received_at, at(3));
     // The event is still due for matching.
     assert_eq!(world.events.due(at(1_000), None).await.unwrap().len(), 230);
 }
@@ -139,7 +139,7 @@ async fn a_log_is_due_from_its_first_record_on() {
 async fn of_two_commits_over_one_head_one_lands() {
     let world = World::new().await;
     world.insert("e1", 0).await;
-    let read = world.head().await;
+    let head = world.head().await;
     let first = file("f1", "1970-01-01");
     let next = LogHead {
         unsettled: vec![FileRef {
@@ -147,15 +147,15 @@ async fn of_two_commits_over_one_head_one_lands() {
             id: first.id.clone(),
         }],
         due_at: at(500),
-        ..read.clone()
+        ..head.clone()
     };
     let commit = |added: &'static str| {
-        let (world, read, next) = (&world, read.clone(), next.clone());
+        let (world, head, next) = (&world, head.clone(), next.clone());
         async move {
             let added = [file(added, "1970-01-01")];
             world
                 .logs
-                .commit(&world.log, &read, &added, &[], next)
+                .commit(&world.log, &head, &added, &[], next)
                 .await
                 .unwrap()
         }
@@ -202,7 +202,7 @@ async fn of_two_commits_over_one_head_one_lands() {
 async fn a_file_is_found_by_the_times_of_its_records() {
     let world = World::new().await;
     world.insert("e1", 0).await;
-    let read = world.head().await;
+    let head = world.head().await;
     let spanning = |id: &str, day: &str, from: u64, to: u64| LogFile {
         from: at(from * 86_400),
         to: at(to * 86_400 + 86_399),
@@ -221,20 +221,20 @@ async fn a_file_is_found_by_the_times_of_its_records() {
     assert!(
         world
             .logs
-            .commit(&world.log, &read, &files, &[], read.clone())
+            .commit(&world.log, &head, &files, &[], head.clone())
             .await
             .unwrap()
     );
     for from in 0..110 {
         for length in [0, 1, 2, 40] {
             let (begin, end) = (at(from * 86_400 + 86_399), at((from + length) * 86_400 + 86_399));
-            let found = world.logs.files(&world.log, begin, end).await.unwrap();
-            let mut found: Vec<_> = found.into_iter().map(|file| file.id).collect();
-            found.sort_unstable();
+            let files_in_range = world.logs.files(&world.log, begin, end).await.unwrap();
+            let mut ids: Vec<_> = files_in_range.into_iter().map(|file| file.id).collect();
+            ids.sort_unstable();
             let expected = files.iter().filter(|file| file.from <= end && begin <= file.to);
             let mut expected: Vec<_> = expected.map(|file| file.id.clone()).collect();
             expected.sort_unstable();
-            assert_eq!(found, expected, "{from} {length}");
+            assert_eq!(ids, expected, "{from} {length}");
         }
     }
     assert_eq!(world.logs.files(&world.log, at(1), at(0)).await.unwrap(), []);

@@ -51,11 +51,11 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
     let response = router.oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200);
     let mut frames = response.into_body().into_data_stream();
-    let mut seen = String::new();
-    let mut read_until = async |wanted: &str| {
-        while !seen.contains(wanted) {
+    let mut text = String::new();
+    let mut read_until = async |part: &str| {
+        while !text.contains(part) {
             let frame = frames.next().await.expect("the stream goes on").unwrap();
-            seen.push_str(&String::from_utf8_lossy(&frame));
+            text.push_str(&String::from_utf8_lossy(&frame));
         }
     };
     engine

@@ -98,16 +98,16 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
     let deliveries = Deliveries::new(target.events.clone());
     match command {
         DeliveryCommand::List { which, status, limit } => {
-            let found = find(target, deliveries, &which.selection(status), limit.into()).await?;
-            let mut lines: Vec<_> = found.iter().map(line).collect();
+            let summaries = find(target, deliveries, &which.selection(status), limit.into()).await?;
+            let mut lines: Vec<_> = summaries.iter().map(line).collect();
             if lines.is_empty() {
                 lines.push("There are no such deliveries.".to_owned());
             }
-            output.print(&found, &lines.join("\n"))
+            output.print(&summaries, &lines.join("\n"))
         }
         DeliveryCommand::Show { delivery } => {
             let record = deliveries.get(&target.tenant, &delivery).await?;
-            output.print(&record, &shown(&record))
+            output.print(&record, &render(&record))
         }
         DeliveryCommand::Retry { delivery } => {
             redelivery(target)?.retry(&target.tenant, &delivery).await?;
@@ -188,25 +188,25 @@ async fn find(
 ) -> Result<Vec<DeliveryRecord>> {
     // The page tokens are used only here, so a fixed key is enough.
     let search = DeliverySearch::new(deliveries, PageTokens::new(Secret::new("operator")));
-    let (mut found, mut cursor) = (Vec::new(), None);
-    while found.len() < limit {
-        let wanted = (limit - found.len()).min(PAGE);
+    let (mut summaries, mut cursor) = (Vec::new(), None);
+    while summaries.len() < limit {
+        let page_size = (limit - summaries.len()).min(PAGE);
         let page = search
             .page(
                 (&target.tenant, &Viewer::operator()),
                 selection,
-                wanted,
+                page_size,
                 cursor.as_deref(),
                 &target.clock,
             )
             .await?;
-        found.extend(page.deliveries);
+        summaries.extend(page.deliveries);
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    Ok(found)
+    Ok(summaries)
 }
 
 async fn changed(target: &Target, delivery: &str) -> Result<()> {
@@ -228,7 +228,7 @@ fn line(delivery: &DeliveryRecord) -> String {
     )
 }
 
-fn shown(delivery: &DeliveryRecord) -> String {
+fn render(delivery: &DeliveryRecord) -> String {
     let mut lines = vec![line(delivery)];
     if let Some(at) = delivery.next_attempt_at {
         lines.push(format!("The next attempt is made at {at}."));
@@ -267,10 +267,10 @@ fn ended(text: &str) -> std::result::Result<DeliveryStatus, String> {
 }
 
 fn status(text: &str) -> std::result::Result<DeliveryStatus, String> {
-    let found = DeliveryStatus::ALL
+    let status = DeliveryStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == text);
-    found.ok_or_else(|| {
+    status.ok_or_else(|| {
         format!(
             "there are {}",
             DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")

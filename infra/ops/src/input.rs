@@ -80,11 +80,11 @@ fn parsed(field: &str) -> Result<(&str, Value)> {
 /// Reads a text file, or standard input for `-`.
 pub fn read(file: &Path) -> Result<String> {
     let mut text = String::new();
-    let read = match file == Path::new("-") {
+    let result = match file == Path::new("-") {
         true => std::io::stdin().read_to_string(&mut text).map(drop),
-        false => std::fs::read_to_string(file).map(|read| text = read),
+        false => std::fs::read_to_string(file).map(|contents| text = contents),
     };
-    read.map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
+    result.map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
     Ok(text)
 }
 

@@ -108,8 +108,12 @@ async fn load(interactions: &Interactions, file: &Path, target: &Target, output:
     }
     let mut warnings = Vec::new();
     for interaction in &loaded {
-        let sent = sent(interaction, target).await?;
-        warnings.extend(sent.iter().filter_map(|prompt| prompt.warning(&interaction.id)));
+        let prompts = sent_prompts(interaction, target).await?;
+        warnings.extend(
+            prompts
+                .iter()
+                .filter_map(|prompt| prompt.warning(&interaction.id)),
+        );
     }
     let mut lines = vec![format!("{} interactions are loaded.", loaded.len())];
     lines.extend(warnings.iter().cloned());
@@ -122,26 +126,26 @@ async fn load(interactions: &Interactions, file: &Path, target: &Target, output:
 async fn list(interactions: &Interactions, target: &Target, output: Output) -> Result<()> {
     let (mut lines, mut listed) = (Vec::new(), Vec::new());
     for interaction in interactions.list(&target.tenant).await? {
-        let sent = sent(&interaction, target).await?;
+        let prompts = sent_prompts(&interaction, target).await?;
         let version = interaction.latest().map(|version| version.version);
         let name = &interaction.name;
         lines.push(match version {
             Some(version) => format!("{}: version {version} of '{name}'", interaction.id),
             None => format!("{}: '{name}', without a version", interaction.id),
         });
-        for prompt in &sent {
+        for prompt in &prompts {
             let version = prompt
                 .version
                 .map_or(String::new(), |version| format!(" version {version}"));
             lines.push(format!("  {}{version}, {}", prompt.id, prompt.state));
         }
-        let warnings: Vec<_> = sent
+        let warnings: Vec<_> = prompts
             .iter()
             .filter_map(|prompt| prompt.warning(&interaction.id))
             .collect();
         lines.extend(warnings.iter().cloned());
         listed.push(json!({
-            "id": interaction.id, "name": name, "version": version, "prompts": sent, "warnings": warnings,
+            "id": interaction.id, "name": name, "version": version, "prompts": prompts, "warnings": warnings,
         }));
     }
     if lines.is_empty() {
@@ -151,13 +155,13 @@ async fn list(interactions: &Interactions, target: &Target, output: Output) -> R
 }
 
 /// Returns the templates that the used version of an interaction sends.
-async fn sent(interaction: &Interaction, target: &Target) -> Result<Vec<SentPrompt>> {
+async fn sent_prompts(interaction: &Interaction, target: &Target) -> Result<Vec<SentPrompt>> {
     let prompts = Prompts::new(target.records.clone());
-    let mut sent = Vec::new();
+    let mut sent_prompts = Vec::new();
     for used in interaction.latest().iter().flat_map(|version| &version.prompts) {
-        sent.push(SentPrompt::find(&prompts, &target.tenant, used).await?);
+        sent_prompts.push(SentPrompt::find(&prompts, &target.tenant, used).await?);
     }
-    Ok(sent)
+    Ok(sent_prompts)
 }
 
 /// Refuses an output schema that no model supports.

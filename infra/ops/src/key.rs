@@ -71,12 +71,12 @@ async fn create(
 }
 
 async fn list(keys: &ApiKeys, target: &Target, output: Output) -> Result<()> {
-    let found = keys.list(&target.tenant).await?;
-    let rows: Vec<_> = found
+    let summaries = keys.list(&target.tenant).await?;
+    let rows: Vec<_> = summaries
         .iter()
         .map(|key| json!({ "id": key.id, "name": key.name, "roles": key.roles, "hint": key.hint, "created_at": key.created_at }))
         .collect();
-    let lines: Vec<_> = found
+    let lines: Vec<_> = summaries
         .iter()
         .map(|key| {
             format!(

@@ -155,14 +155,14 @@ async fn start() -> ExitCode {
     match run(arguments, output).await {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "ops: {}", told(&error));
+            let _ = writeln!(std::io::stderr(), "ops: {}", message(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Returns the message of a refusal, and all details of a fault. The logged text omits quoted data.
-fn told(error: &Error) -> String {
+fn message(error: &Error) -> String {
     let faults = error.faults().iter();
     let faults: String = faults
         .map(|fault| format!("\n  {}: {}", fault.pointer, fault.message))

@@ -53,13 +53,13 @@ fn answer(request: &Received) -> Reply {
             &json!({ "matched": true, "rationale": "A stand-in agrees with every condition." }),
         );
     }
-    let told = repeated(&request.last());
+    let task = repeated(&request.last());
     match may_post(body) && !has_results(body) {
         true => {
-            let update = json!({ "message": format!("Working on: {told}") });
+            let update = json!({ "message": format!("Working on: {task}") });
             Reply::text("").calling("call_1", "post_update", &update)
         }
-        false => Reply::text(format!("The stand-in was told: {told}")),
+        false => Reply::text(format!("The stand-in was told: {task}")),
     }
 }
 

@@ -20,7 +20,7 @@ impl Output {
         match writeln!(std::io::stdout(), "{text}") {
             // A reader such as `head` closes the pipe when it has enough.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(Error::internal),
+            result => result.map_err(Error::internal),
         }
     }
 }

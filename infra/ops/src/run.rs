@@ -133,11 +133,11 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                     let newest = runs.find_current(&target.tenant, &run).await?.ok_or(error)?;
                     engine.get(&target.tenant, &newest).await?
                 }
-                found => found?,
+                result => result?,
             };
             let form = Some(HistoryForm::Events { after: 0 });
             let detail = engine.describe(&target.tenant, &state, form).await?;
-            output.print(&detail, &shown(&detail))
+            output.print(&detail, &render(&detail))
         }
     }
 }
@@ -189,7 +189,7 @@ fn without_deliveries(query: &str) -> String {
     }
 }
 
-fn shown(detail: &WorkflowRun) -> String {
+fn render(detail: &WorkflowRun) -> String {
     let mut lines = vec![
         format!(
             "{} {} of workflow {}",

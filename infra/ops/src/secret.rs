@@ -93,8 +93,8 @@ pub async fn run(command: SecretCommand, target: &Target, output: Output) -> Res
         } => {
             let binding = Binding::from(binding);
             binding.check()?;
-            let given = read(value_file.as_deref().unwrap_or(Path::new("-")))?;
-            let value = value(&given, text)?;
+            let input = read(value_file.as_deref().unwrap_or(Path::new("-")))?;
+            let value = value(&input, text)?;
             let sealer = target.sealer()?;
             secrets
                 .set(sealer.as_ref(), tenant, (&name, &value), binding, now)
@@ -151,13 +151,13 @@ fn line(secret: &ProcessSecret) -> String {
 }
 
 /// Returns the JSON text of a value. A refusal never quotes the value.
-fn value(given: &str, is_text: bool) -> Result<Secret> {
+fn value(input: &str, is_text: bool) -> Result<Secret> {
     if is_text {
-        let text = given.trim_end_matches(['\r', '\n']);
+        let text = input.trim_end_matches(['\r', '\n']);
         return Ok(Secret::new(Value::from(text).to_string()));
     }
-    match serde_json::from_str::<Value>(given) {
-        Ok(_) => Ok(Secret::new(given.trim())),
+    match serde_json::from_str::<Value>(input) {
+        Ok(_) => Ok(Secret::new(input.trim())),
         Err(_) => Err(Error::invalid(
             "The value of the secret is not JSON; write a text in quotes, or add --text.",
         )),

@@ -70,8 +70,8 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
             let chosen = match store {
                 Some(store) => {
                     let records = Stores::new(target.records.clone());
-                    let found = records.find_any(&target.tenant, &store).await?;
-                    found.ok_or_else(|| Error::not_found("data store", &store))?;
+                    let record = records.find_any(&target.tenant, &store).await?;
+                    record.ok_or_else(|| Error::not_found("data store", &store))?;
                     vec![(target.tenant.clone(), store)]
                 }
                 None => {

@@ -73,19 +73,19 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
         } => {
             let bytes = std::fs::read(&file)
                 .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
-            let given: NewSubscription = json::parse(&bytes)?;
+            let body: NewSubscription = json::parse(&bytes)?;
             let now = target.clock.now();
             let mut subscription = StoredSubscription {
                 id: ids::new_id(now),
-                name: given.name,
-                description: given.description,
+                name: body.name,
+                description: body.description,
                 scope: Scope::Project,
-                enabled: given.enabled.unwrap_or(true),
+                enabled: body.enabled.unwrap_or(true),
                 disabled: None,
-                priority: given.priority,
-                run_as_role: given.run_as_role,
-                filter: Filter::parse(given.filter.0)?,
-                target: SubscriptionTarget::parse(given.target)?,
+                priority: body.priority,
+                run_as_role: body.run_as_role,
+                filter: Filter::parse(body.filter.0)?,
+                target: SubscriptionTarget::parse(body.target)?,
                 definition_digest: None,
                 signing: None,
                 is_system: overrides.is_none(),

@@ -48,8 +48,8 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
         account: target.account.clone(),
         tenant_id: arguments.tenant_id.clone(),
         project: (!arguments.whole_account).then(|| target.project.clone()),
-        roles: given(&arguments.roles),
-        permissions: given(&arguments.permissions),
+        roles: non_empty(&arguments.roles),
+        permissions: non_empty(&arguments.permissions),
     };
     check_id("user", &subject.user_id)?;
     check_id("account", &subject.account)?;
@@ -57,8 +57,8 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
         check_id("tenant", tenant_id)?;
     }
     check_id("project", &target.project)?;
-    known("role", &subject.roles, |text| text.parse::<Role>().is_ok())?;
-    known("permission", &subject.permissions, |text| {
+    check_names("role", &subject.roles, |text| text.parse::<Role>().is_ok())?;
+    check_names("permission", &subject.permissions, |text| {
         text.parse::<Permission>().is_ok()
     })?;
     let data = match arguments.make_keys {
@@ -70,13 +70,13 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
     output.print(&Printed { token: token.clone() }, &token)
 }
 
-fn given(list: &[String]) -> Vec<String> {
+fn non_empty(list: &[String]) -> Vec<String> {
     list.iter().filter(|text| !text.is_empty()).cloned().collect()
 }
 
 /// Refuses unknown names, because a misspelt role would silently grant nothing.
-fn known(what: &str, given: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
-    match given.iter().find(|text| !is_known(text)) {
+fn check_names(what: &str, texts: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
+    match texts.iter().find(|text| !is_known(text)) {
         Some(unknown) => Err(Error::invalid(format!(
             "There is no {what} '{unknown}'; see ops token --help."
         ))),

@@ -172,11 +172,11 @@ fn check(folder: &TempDir, archive: &Archive) {
         Ok(_) => {
             for path in files(folder.path()) {
                 let name = path.strip_prefix(&root).ok().and_then(Path::to_str);
-                let known = |name: &str| {
+                let is_expected = |name: &str| {
                     ["format.json", "records.sqlite", "lock"].contains(&name)
                         || ["keys/", "objects/"].iter().any(|folder| name.starts_with(folder))
                 };
-                assert!(path == file || name.is_some_and(known), "{path:?} was written");
+                assert!(path == file || name.is_some_and(is_expected), "{path:?} was written");
                 assert!(!path.is_symlink(), "{path:?} is a link");
             }
         }

@@ -24,10 +24,10 @@ fuzz_target!(|data: &[u8]| {
         };
         let Ok(event) = incoming(data, defaults) else { continue };
         let details = serde_json::to_string(&event.details).expect("details are JSON");
-        let sent = str::from_utf8(data).expect("what is taken is UTF-8").trim();
-        assert!(details.contains(sent), "{sent:?} is not in {details:?}");
-        let read: Value = serde_json::from_str(&details).expect("details are JSON");
-        assert!(read["payload"].is_object());
+        let text = str::from_utf8(data).expect("what is taken is UTF-8").trim();
+        assert!(details.contains(text), "{text:?} is not in {details:?}");
+        let value: Value = serde_json::from_str(&details).expect("details are JSON");
+        assert!(value["payload"].is_object());
         for name in [&event.action, &event.resource_type] {
             assert!(!name.is_empty() && name.len() <= 500 && !name.chars().any(char::is_control), "{name:?}");
         }

@@ -16,9 +16,9 @@ fuzz_target!(|data: &[u8]| {
         _ => ContentType::Jst,
     };
     let parsed = prompts::Template::compile(content_type, content);
-    let checked = check_template(content_type, content);
-    assert!(parsed.is_ok() || checked.is_err(), "{content:?}");
-    if let Ok(template) = checked {
+    let result = check_template(content_type, content);
+    assert!(parsed.is_ok() || result.is_err(), "{content:?}");
+    if let Ok(template) = result {
         let _ = template.render(&json!({ "a": [1, { "b": "x" }], "items": ["x", null], "name": "y" }));
     }
 });

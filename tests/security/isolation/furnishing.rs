@@ -57,7 +57,7 @@ impl Furnishing {
     }
 
     /// Returns a name with the mark.
-    fn named(&self, what: &str) -> String {
+    fn name(&self, what: &str) -> String {
         format!("{}-{what}", self.household.mark)
     }
 
@@ -80,7 +80,7 @@ impl Furnishing {
 
     /// Writes a file for the operator command.
     fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.join(self.named(name));
+        let path = self.folder.join(self.name(name));
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
@@ -106,18 +106,18 @@ impl Furnishing {
     }
 
     async fn prompts(&mut self) {
-        let (name, tag) = (self.named("prompt"), self.named("tag"));
+        let (name, tag) = (self.name("prompt"), self.name("tag"));
         let body = json!({
-            "name": name, "role": self.named("role"), "description": self.named("description"),
-            "content_type": "handlebars", "content": format!("{} {{{{name}}}}", self.named("content")),
-            "test_data": { "name": self.named("test") }, "tags": [tag],
+            "name": name, "role": self.name("role"), "description": self.name("description"),
+            "content_type": "handlebars", "content": format!("{} {{{{name}}}}", self.name("content")),
+            "test_data": { "name": self.name("test") }, "tags": [tag],
         });
         self.create("prompt", "/prompts", body.clone()).await;
         self.create("gone", "/prompts", body).await;
         let gone = format!("/prompts/{}", self.household.value("gone"));
         self.client.delete(&self.token, &gone).await.expect_status(200);
         let path = format!("/prompts/{}", self.household.value("prompt"));
-        let change = json!({ "description": self.named("changed") });
+        let change = json!({ "description": self.name("changed") });
         self.client
             .put(&self.token, &path, &change)
             .await
@@ -129,11 +129,11 @@ impl Furnishing {
     }
 
     async fn stores(&mut self) {
-        let (name, table) = (self.named("store"), self.household.mark.replace('-', "_"));
+        let (name, table) = (self.name("store"), self.household.mark.replace('-', "_"));
         self.household.keep("store_name", &name);
         self.household.keep("table", &table);
-        let description = self.named("description");
-        let body = json!({ "name": name, "description": description, "tags": [self.named("label")] });
+        let description = self.name("description");
+        let body = json!({ "name": name, "description": description, "tags": [self.name("label")] });
         let id = self.create("store", "/data", body).await["id"]
             .as_str()
             .unwrap()
@@ -143,30 +143,29 @@ impl Furnishing {
         let tables = json!({ "tables": [{ "name": table, "description": description, "columns": columns }] });
         self.post(&path("/tables"), tables).await;
         for number in 1..=2 {
-            let rows = json!([{ "id": number, format!("{table}_c"): self.named("value") }]);
-            let made = self
+            let rows = json!([{ "id": number, format!("{table}_c"): self.name("value") }]);
+            let import = self
                 .create("import", &path("/import"), inline(&table, &rows))
                 .await;
             // Keep the version before the last one.
             if number == 1 {
                 self.household
-                    .keep("version", made["version_id"].as_str().unwrap());
+                    .keep("version", import["version_id"].as_str().unwrap());
             }
         }
-        let snapshot = self.named("snapshot");
+        let snapshot = self.name("snapshot");
         self.household.keep("snapshot_name", &snapshot);
         self.create("snapshot", &path("/versions"), json!({ "name": snapshot }))
             .await;
         self.dashboards(&path("/dashboards"), "dashboard").await;
 
-        let other = json!({ "name": self.named("second") });
+        let other = json!({ "name": self.name("second") });
         let maker = self.maker();
-        let made = self.client.post(&maker, "/data", &other).await;
-        let made = made.expect_status(201);
-        self.household.keep("other_store", &made.id());
+        let store = self.client.post(&maker, "/data", &other).await.expect_status(201);
+        self.household.keep("other_store", &store.id());
         self.household
-            .keep("other_version", made.body["version_id"].as_str().unwrap());
-        let path = format!("/data/{}/dashboards", made.id());
+            .keep("other_version", store.body["version_id"].as_str().unwrap());
+        let path = format!("/data/{}/dashboards", store.id());
         self.dashboards(&path, "other_dashboard").await;
     }
 
@@ -175,7 +174,7 @@ impl Furnishing {
         if self.extent == Extent::Plain {
             return self.token.clone();
         }
-        let arguments = ["key", "create", &self.named("key"), "--roles", "developer"];
+        let arguments = ["key", "create", &self.name("key"), "--roles", "developer"];
         let key = self.household.scope.ops_json(&arguments);
         self.household.keep("key", key["id"].as_str().unwrap());
         self.household.keep("key_secret", key["key"].as_str().unwrap());
@@ -184,23 +183,23 @@ impl Furnishing {
 
     /// Creates the data that only the operator command can create.
     fn operated(&mut self) {
-        let (interaction, artifact) = (self.named("interaction"), self.named("rows"));
+        let (interaction, artifact) = (self.name("interaction"), self.name("rows"));
         let versions = json!([{ "version": 1, "prompts": [self.household.value("prompt")] }]);
-        let interactions = json!([{ "id": interaction, "name": self.named("task"), "versions": versions }]);
+        let interactions = json!([{ "id": interaction, "name": self.name("task"), "versions": versions }]);
         let file = self.file("interactions.json", &interactions.to_string());
         let scope = &self.household.scope;
         scope.ops(&["interaction", "load", &file]).expect_success();
         let rows = format!(
             "id,{}_c\n7,{}\n",
             self.household.value("table"),
-            self.named("artifact")
+            self.name("artifact")
         );
         let (file, place) = (self.file("rows.csv", &rows), format!("out/{artifact}.csv"));
         scope.ops(&["artifact", "put", &file, &place]).expect_success();
         // It matches no event of these tests, and so causes no third delivery.
         let body = json!({
-            "name": self.named("system"), "run_as_role": "executor",
-            "filter": { "action": [self.named("nothing")] },
+            "name": self.name("system"), "run_as_role": "executor",
+            "filter": { "action": [self.name("nothing")] },
             "target": { "type": "workflow", "endpoint": "Approval" },
         });
         let file = self.file("system.json", &body.to_string());
@@ -214,17 +213,17 @@ impl Furnishing {
 
     /// Creates a dashboard with a snapshot.
     async fn dashboards(&mut self, path: &str, name: &str) {
-        let title = self.named(name);
-        let made = self.create(name, path, dashboard(&title)).await;
+        let title = self.name(name);
+        let dashboard = self.create(name, path, dashboard(&title)).await;
         self.household.keep(&format!("{name}_name"), &title);
-        let path = format!("{path}/{}/versions", made["id"].as_str().unwrap());
-        let body = json!({ "name": self.named("shot") });
+        let path = format!("{path}/{}/versions", dashboard["id"].as_str().unwrap());
+        let body = json!({ "name": self.name("shot") });
         self.create(&format!("{name}_version"), &path, body).await;
     }
 
     /// Starts a run, and keeps its ids.
     fn start(&mut self, name: &str, workflow_type: &str, workflow: &str) {
-        let input = json!({ "title": self.named("title"), "steps": 0 }).to_string();
+        let input = json!({ "title": self.name("title"), "steps": 0 }).to_string();
         let started = self.household.scope.ops_json(&[
             "run",
             "start",
@@ -241,17 +240,17 @@ impl Furnishing {
     }
 
     async fn runs(&mut self) {
-        self.start("waiting", "Approval", &self.named("waiting"));
+        self.start("waiting", "Approval", &self.name("waiting"));
         self.start("namesake", "Approval", &self.household.value("namesake"));
         if self.extent == Extent::Whole {
-            self.start("second", "Approval", &self.named("another"));
-            self.start("done", "Steps", &self.named("done"));
+            self.start("second", "Approval", &self.name("another"));
+            self.start("done", "Steps", &self.name("done"));
             self.until(&self.run_path("second", "/updates"), &Value::Null, waits)
                 .await;
             let ended = |run: &Value| run["status"] == "COMPLETED";
             self.until(&self.run_path("done", ""), &Value::Null, ended).await;
             let path = format!("/workflows/runs/{}/updates", self.household.value("done_run"));
-            let body = json!({ "message": self.named("message") });
+            let body = json!({ "message": self.name("message") });
             self.post(&path, body).await;
         }
         for name in ["waiting", "namesake"] {
@@ -275,26 +274,26 @@ impl Furnishing {
             body["target"] = target.clone();
             body
         };
-        let body = subscription(self.named("subscription"), &webhook);
+        let body = subscription(self.name("subscription"), &webhook);
         self.create("subscription", "/events/subscriptions", body).await;
-        let body = subscription(self.named("trigger"), &workflow);
+        let body = subscription(self.name("trigger"), &workflow);
         self.create("trigger", "/events/subscriptions", body).await;
-        let channel = json!({ "name": self.named("channel"), "source": self.named("source") });
-        let made = self.create("channel", "/events/channels", channel.clone()).await;
+        let channel = json!({ "name": self.name("channel"), "source": self.name("source") });
+        let channel = self.create("channel", "/events/channels", channel.clone()).await;
         self.household
-            .keep("channel_token", made["ingest_token"].as_str().unwrap());
+            .keep("channel_token", channel["ingest_token"].as_str().unwrap());
         let mut signed = channel;
         signed["signature"] = json!({ "header": "x-signature" });
-        let made = self.create("signed_channel", "/events/channels", signed).await;
-        let secret = made["signing_secret"].as_str().unwrap();
+        let signed_channel = self.create("signed_channel", "/events/channels", signed).await;
+        let secret = signed_channel["signing_secret"].as_str().unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(SIGNED_BODY.as_bytes());
         self.household
             .keep("signature", &hex::encode(mac.finalize().into_bytes()));
         self.household.keep("signing_secret", secret);
 
-        let (action, thing) = (self.named("action"), self.named("thing"));
-        let idempotency = self.named("idempotency");
+        let (action, thing) = (self.name("action"), self.name("thing"));
+        let idempotency = self.name("idempotency");
         let body = json!({ "action": action, "resource_id": thing, "idempotency_key": idempotency });
         let event = self.ingest(&body).await;
         for (name, value) in [
@@ -306,16 +305,16 @@ impl Furnishing {
             self.household.keep(name, value);
         }
         let search = json!({ "event_id": event });
-        let settled = |found: &Value| {
-            let deliveries = found["deliveries"].as_array().unwrap();
+        let settled = |answer: &Value| {
+            let deliveries = answer["deliveries"].as_array().unwrap();
             let is = |delivery: &Value| {
                 delivery["status"] == "succeeded"
                     || delivery["target_type"] == "workflow" && delivery["status"] == "running"
             };
             deliveries.len() == 2 && deliveries.iter().all(is)
         };
-        let found = self.until("/events/deliveries/search", &search, settled).await;
-        let delivery = &found["deliveries"][0];
+        let answer = self.until("/events/deliveries/search", &search, settled).await;
+        let delivery = &answer["deliveries"][0];
         self.household.keep("delivery", delivery["id"].as_str().unwrap());
         let by_trigger = json!({ "rule_id": self.household.value("trigger") });
         let begun = |page: &Value| page["runs"] != json!([]);
@@ -337,8 +336,8 @@ impl Furnishing {
             .client
             .request(Method::POST, &url)
             .token(&value("channel_token"));
-        let taken = request.json(body).await.expect_status(202);
-        taken.body["event_id"].as_str().unwrap().to_owned()
+        let answer = request.json(body).await.expect_status(202);
+        answer.body["event_id"].as_str().unwrap().to_owned()
     }
 
     async fn cursors(&mut self) {

@@ -64,8 +64,8 @@ impl World {
                 assert_ne!(&changed, link);
                 let answer = self.service.request(Method::GET, &changed).await;
                 let changed = changed.to_lowercase();
-                let sent = self.secrets.iter().filter(|secret| changed.contains(*secret));
-                let mut faults = self.leaks(&answer, sent);
+                let secrets = self.secrets.iter().filter(|secret| changed.contains(*secret));
+                let mut faults = self.leaks(&answer, secrets);
                 if !(400..500).contains(&answer.status) {
                     faults.push(format!("it must be refused: {} {}", answer.status, answer.text()));
                 }

@@ -137,14 +137,14 @@ pub fn matches(template: &str, target: &str) -> bool {
         && template
             .iter()
             .zip(path)
-            .all(|(part, given)| part.starts_with('{') || *part == given)
+            .all(|(part, value)| part.starts_with('{') || *part == value)
 }
 
 /// Returns the parameters of a template that are foreign in a path.
 pub fn foreign_parameters(template: &str, target: &str) -> Vec<String> {
     let path = target.split('?').next().unwrap_or_default();
     let parts = template.split('/').zip(path.split('/'));
-    let foreign = parts.filter(|(part, given)| part.starts_with('{') && given.contains(['$', '^']));
+    let foreign = parts.filter(|(part, value)| part.starts_with('{') && value.contains(['$', '^']));
     foreign
         .map(|(part, _)| part.trim_matches(['{', '}']).to_owned())
         .collect()

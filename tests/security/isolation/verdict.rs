@@ -8,7 +8,7 @@ use tests::{Answer, redacted};
 
 use super::callers::Caller;
 use super::rows::{Expected, Row};
-use super::world::{Asked, Ids, World};
+use super::world::{Exchange, Ids, World};
 
 /// Headers that differ between two answers to the same request.
 const PASSING: [&str; 4] = ["content-length", "date", "x-amzn-trace-id", "x-request-id"];
@@ -53,12 +53,12 @@ impl World {
     }
 
     /// Returns the difference between the answer and that for an id that never existed.
-    async fn difference(&self, row: &Row, caller: &Caller, foreign: &Asked) -> Option<String> {
+    async fn difference(&self, row: &Row, caller: &Caller, foreign: &Exchange) -> Option<String> {
         let absent = match self.ask(row, caller, Ids::Absent).await {
             Ok(absent) => absent,
             Err(error) => return Some(format!("with an id that never existed: {error}")),
         };
-        let of = |asked: &Asked| format!("{} {}", asked.answer.status, self.comparable(asked, caller));
+        let of = |one: &Exchange| format!("{} {}", one.answer.status, self.comparable(one, caller));
         let (here, there) = (of(foreign), of(&absent));
         (here != there).then(|| format!("it is {here}\n  and for an id that never existed {there}"))
     }
@@ -66,18 +66,18 @@ impl World {
     /// Returns the fault in the answer that the owner gets to a row. Where others get a list, the owner's
     /// list must contain data of the victim.
     pub async fn judge_owner(&self, row: &Row) -> Option<String> {
-        let asked = match self.ask(row, &self.owner(), Ids::Foreign).await {
-            Ok(asked) => asked,
+        let exchange = match self.ask(row, &self.owner(), Ids::Foreign).await {
+            Ok(exchange) => exchange,
             Err(error) => return Some(format!("the owner's {row}: {error}")),
         };
-        let tells = self.leaks(&asked.answer, asked.foreign.iter().map(|(value, _)| value));
+        let tells = self.leaks(&exchange.answer, exchange.foreign.iter().map(|(value, _)| value));
         let is_good =
-            Some(asked.answer.status) == row.owner_status && (row.status != 200 || !tells.is_empty());
+            Some(exchange.answer.status) == row.owner_status && (row.status != 200 || !tells.is_empty());
         (!is_good).then(|| {
             format!(
                 "the owner's {row}: {} {}",
-                asked.answer.status,
-                asked.answer.text()
+                exchange.answer.status,
+                exchange.answer.text()
             )
         })
     }
@@ -90,16 +90,16 @@ impl World {
             ("the caller", caller.credentials.clone(), 200),
             ("the victim", self.victim.value("token"), 404),
         ] {
-            let found = self.service.get(&credentials, &place).await.status;
-            if found != status {
-                faults.push(format!("{who} finds it at {place} with {found}"));
+            let status_there = self.service.get(&credentials, &place).await.status;
+            if status_there != status {
+                faults.push(format!("{who} finds it at {place} with {status_there}"));
             }
         }
         faults
     }
 
     /// Returns the victim's secrets in an answer, except those in the request.
-    pub fn leaks<'a>(&self, answer: &Answer, sent: impl Iterator<Item = &'a String>) -> Vec<String> {
+    pub fn leaks<'a>(&self, answer: &Answer, values: impl Iterator<Item = &'a String>) -> Vec<String> {
         let headers = answer
             .headers
             .values()
@@ -107,7 +107,7 @@ impl World {
         let mut text = answer.text();
         text.extend(headers.map(|value| format!("\n{value}")));
         let mut text = text.to_lowercase();
-        for value in sent {
+        for value in values {
             text = text.replace(&value.to_lowercase(), "");
         }
         let leaked = self.secrets.iter().filter(|secret| text.contains(*secret));
@@ -115,8 +115,8 @@ impl World {
     }
 
     /// Returns an answer without the parts that may differ between a foreign id and one that never existed.
-    fn comparable(&self, asked: &Asked, caller: &Caller) -> String {
-        let answer = &asked.answer;
+    fn comparable(&self, exchange: &Exchange, caller: &Caller) -> String {
+        let answer = &exchange.answer;
         let headers: BTreeMap<_, _> = answer
             .headers
             .iter()
@@ -128,13 +128,13 @@ impl World {
             body => lasting(body).to_string(),
         };
         text.push_str(&format!(" {headers:?}"));
-        let mut known = asked.foreign.clone();
+        let mut replacements = exchange.foreign.clone();
         for household in [&self.victim, &caller.household] {
-            known.extend(["account", "project"].map(|name| (household.value(name), name.to_owned())));
+            replacements.extend(["account", "project"].map(|name| (household.value(name), name.to_owned())));
         }
         // Longest first, because a value may be the prefix of another one.
-        known.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
-        for (value, name) in known {
+        replacements.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+        for (value, name) in replacements {
             text = text.replace(&value, &format!("<{name}>"));
         }
         redacted(&Value::String(text)).as_str().unwrap().to_owned()
@@ -174,22 +174,22 @@ fn strays(value: &Value, caller: &Caller) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().flat_map(|item| strays(item, caller)).collect(),
         Value::Object(fields) => {
-            let mut found = Vec::new();
+            let mut faults = Vec::new();
             for (name, value) in fields {
                 let right = match name.as_str() {
                     "account_id" => vec![household.value("account")],
                     "project" | "project_id" => vec![household.value("project")],
                     "created_by" | "updated_by" => vec![caller.reference.clone(), household.reference()],
                     _ => {
-                        found.extend(strays(value, caller));
+                        faults.extend(strays(value, caller));
                         continue;
                     }
                 };
                 if !right.iter().any(|right| value == right) {
-                    found.push(format!("its {name} is {value}"));
+                    faults.push(format!("its {name} is {value}"));
                 }
             }
-            found
+            faults
         }
         _ => Vec::new(),
     }

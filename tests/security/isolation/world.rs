@@ -42,7 +42,7 @@ pub enum Ids {
 }
 
 /// Request with its answer.
-pub struct Asked {
+pub struct Exchange {
     pub answer: Answer,
     /// Foreign values in the request, with their names.
     pub foreign: Vec<(String, String)>,
@@ -80,7 +80,7 @@ impl World {
             furnish(&other, "other", Extent::Plain, "other-account", far),
         ];
         let households = join_all(households).await.into_iter();
-        let households: Vec<_> = households.map(|made| Arc::new(made.unwrap())).collect();
+        let households: Vec<_> = households.map(|household| Arc::new(household.unwrap())).collect();
         let [victim, next, other] = households.as_slice() else {
             panic!("there are three households");
         };
@@ -95,8 +95,8 @@ impl World {
 
     #[track_caller]
     pub fn caller(&self, letter: char) -> &Caller {
-        let found = self.callers.iter().find(|caller| caller.letter == letter);
-        found.unwrap_or_else(|| panic!("there is no caller {letter}"))
+        let caller = self.callers.iter().find(|caller| caller.letter == letter);
+        caller.unwrap_or_else(|| panic!("there is no caller {letter}"))
     }
 
     pub async fn document(&self) -> Value {
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Sends a row's request as a caller. Fails where no answer comes.
-    pub async fn ask(&self, row: &Row, caller: &Caller, ids: Ids) -> Result<Asked, String> {
+    pub async fn ask(&self, row: &Row, caller: &Caller, ids: Ids) -> Result<Exchange, String> {
         let mut absent: HashMap<String, String> = HashMap::new();
         let mut filled = |text: &str| -> Filled {
             fill(text, |sign, name| {
@@ -158,7 +158,7 @@ impl World {
             foreign.extend(value.foreign);
         }
         match tokio::time::timeout(PATIENCE, request.send()).await {
-            Ok(Ok(answer)) => Ok(Asked { answer, foreign }),
+            Ok(Ok(answer)) => Ok(Exchange { answer, foreign }),
             Ok(Err(error)) => Err(format!("no answer: {error:?}")),
             Err(_) => Err(format!("no answer within {PATIENCE:?}")),
         }
@@ -167,7 +167,7 @@ impl World {
     /// Returns every record of the victim, as its owner reads it: the request and the answer.
     pub async fn as_the_owner_sees_it(&self) -> Vec<(String, Value)> {
         let (client, token): (Client, _) = (self.service.deref().clone(), self.victim.value("token"));
-        let mut seen = Vec::new();
+        let mut views = Vec::new();
         for line in OWNERS_VIEW.lines() {
             let line = fill(line, |_, name| self.victim.value(name)).text;
             let (request, body) = line.split_once(" | ").unwrap_or((&line, ""));
@@ -178,9 +178,9 @@ impl World {
             }
             let answer = request.await;
             let body = super::verdict::lasting(&answer.body);
-            seen.push((line.clone(), json!({ "status": answer.status, "body": body })));
+            views.push((line.clone(), json!({ "status": answer.status, "body": body })));
         }
-        seen
+        views
     }
 }
 

@@ -51,13 +51,13 @@ struct Behind {
 impl Aws {
     /// Starts the services over the emulators and over the queues of the runner that has `data_dir` open.
     pub async fn over(emulators: &Emulators, data_dir: &Path) -> Self {
-        let read = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
-        let queues: Value = serde_json::from_str(&read("queues.json")).expect("it is JSON");
+        let text = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
+        let queues: Value = serde_json::from_str(&text("queues.json")).expect("it is JSON");
         let calls = Calls::default();
         let behind = Behind {
             emulators: emulators.endpoint.clone(),
             queues: queues["endpoint"].as_str().expect("an endpoint").to_owned(),
-            queue_secret: read("keys/services"),
+            queue_secret: text("keys/services"),
             client: Client::builder().no_proxy().build().expect("a client"),
             calls: Arc::clone(&calls),
         };
@@ -85,8 +85,8 @@ impl Aws {
     }
 
     /// Returns the calls so far, without the first `known`.
-    pub fn calls_after(&self, known: usize) -> Vec<Call> {
-        locked(&self.calls).get(known..).unwrap_or_default().to_vec()
+    pub fn calls_after(&self, count: usize) -> Vec<Call> {
+        locked(&self.calls).get(count..).unwrap_or_default().to_vec()
     }
 
     /// Closes all connections, as AWS closes idle ones.
@@ -188,14 +188,14 @@ async fn queued(behind: &Behind, body: &[u8]) -> Response {
     let queue = request["QueueUrl"].as_str().unwrap_or_default();
     let queue = queue.rsplit('/').next().unwrap_or_default();
     let delay_ms = request["DelaySeconds"].as_u64().unwrap_or_default() * 1_000;
-    let sent = behind
+    let result = behind
         .client
         .post(format!("{}/queues/{queue}", behind.queues))
         .bearer_auth(&behind.queue_secret)
         .json(&json!({ "body": request["MessageBody"], "delay_ms": delay_ms }))
         .send()
         .await;
-    match sent.is_ok_and(|answer| answer.status().is_success()) {
+    match result.is_ok_and(|answer| answer.status().is_success()) {
         true => amz_json(&json!({ "MessageId": "1" })),
         false => StatusCode::BAD_GATEWAY.into_response(),
     }
@@ -216,14 +216,14 @@ async fn forward(
         uri.path_and_query().map_or("/", |path| path.as_str())
     );
     let is_head = method == Method::HEAD;
-    let sent = behind
+    let result = behind
         .client
         .request(method, url)
         .headers(headers)
         .body(body)
         .send()
         .await;
-    let Ok(answer) = sent else {
+    let Ok(answer) = result else {
         return StatusCode::BAD_GATEWAY.into_response();
     };
     let (status, mut headers) = (answer.status(), answer.headers().clone());

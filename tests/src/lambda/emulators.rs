@@ -35,8 +35,8 @@ impl Emulators {
         BufReader::new(output)
             .read_line(&mut line)
             .expect("they say where they answer");
-        let told: Value = serde_json::from_str(&line).expect("it is JSON");
-        let text = |name: &str| told[name].as_str().expect("it is a text").to_owned();
+        let message: Value = serde_json::from_str(&line).expect("it is JSON");
+        let text = |name: &str| message[name].as_str().expect("it is a text").to_owned();
         Self {
             process,
             folder: folder.to_owned(),

@@ -19,7 +19,7 @@ pub use aws::{Aws, Call};
 pub use emulators::Emulators;
 
 use crate::environment;
-use runtime_api::{RuntimeApi, Said};
+use runtime_api::{FunctionMessage, RuntimeApi};
 
 /// Longest wait until a function waits for work, or answers.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -147,36 +147,36 @@ impl Function {
     /// Sends an event, and waits until the function has answered and waits for the next one.
     pub async fn invoke(&mut self, event: Value) -> Answer {
         self.invocations += 1;
-        let given = Instant::now();
+        let start = Instant::now();
         self.runtime
             .give(&format!("invocation-{}", self.invocations), event, TIMEOUT);
-        let (at, body) = match self.runtime.said(PATIENCE).await {
-            Some(Said::Answers(at, body)) => (at, body),
+        let (at, body) = match self.runtime.next_message(PATIENCE).await {
+            Some(FunctionMessage::Answers(at, body)) => (at, body),
             other => self.give_up("answer", other),
         };
         self.waits().await;
         Answer {
             body: read(&String::from_utf8_lossy(&body)),
             at,
-            took: at - given,
+            took: at - start,
         }
     }
 
     async fn waits(&mut self) -> Instant {
-        match self.runtime.said(PATIENCE).await {
-            Some(Said::Waits(at)) => at,
+        match self.runtime.next_message(PATIENCE).await {
+            Some(FunctionMessage::Waits(at)) => at,
             other => self.give_up("wait for work", other),
         }
     }
 
-    fn give_up(&self, wanted: &str, said: Option<Said>) -> ! {
-        let said = match said {
-            Some(Said::Fails(error)) => format!("fails: {error}"),
+    fn give_up(&self, step: &str, message: Option<FunctionMessage>) -> ! {
+        let outcome = match message {
+            Some(FunctionMessage::Fails(error)) => format!("fails: {error}"),
             Some(other) => format!("says {other:?}"),
             None => "says nothing".to_owned(),
         };
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        panic!("The function does not {wanted}, but {said}. Its log: {log}");
+        panic!("The function does not {step}, but {outcome}. Its log: {log}");
     }
 
     /// Freezes the process, as Lambda does while a function waits for work.
@@ -190,25 +190,25 @@ impl Function {
 
     /// Returns the ids of the process and of all its descendants.
     pub fn processes(&self) -> Vec<u32> {
-        let mut found = vec![self.process.id()];
+        let mut ids = vec![self.process.id()];
         let mut next = 0;
-        while let Some(id) = found.get(next) {
+        while let Some(id) = ids.get(next) {
             let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
             let children = children.unwrap_or_default();
-            found.extend(
+            ids.extend(
                 children
                     .split_whitespace()
                     .filter_map(|id| id.parse::<u32>().ok()),
             );
             next += 1;
         }
-        found
+        ids
     }
 
     fn signal(&self, signal: &str) {
         let id = self.process.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {id}");
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.is_ok_and(|status| status.success()), "kill {signal} {id}");
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 
 #[derive(Debug)]
-pub enum Said {
+pub enum FunctionMessage {
     /// The function waits for work: Lambda freezes it here.
     Waits(Instant),
     Answers(Instant, Bytes),
@@ -25,7 +25,7 @@ pub enum Said {
 pub struct RuntimeApi {
     address: SocketAddr,
     work: mpsc::UnboundedSender<Work>,
-    said: mpsc::UnboundedReceiver<Said>,
+    messages: mpsc::UnboundedReceiver<FunctionMessage>,
 }
 
 struct Work {
@@ -37,16 +37,16 @@ struct Work {
 #[derive(Clone)]
 struct Shared {
     work: Arc<Mutex<mpsc::UnboundedReceiver<Work>>>,
-    said: mpsc::UnboundedSender<Said>,
+    messages: mpsc::UnboundedSender<FunctionMessage>,
 }
 
 impl RuntimeApi {
     pub async fn start() -> Self {
-        let (work, taken) = mpsc::unbounded_channel();
-        let (says, said) = mpsc::unbounded_channel();
+        let (work, tasks) = mpsc::unbounded_channel();
+        let (says, messages) = mpsc::unbounded_channel();
         let shared = Shared {
-            work: Arc::new(Mutex::new(taken)),
-            said: says,
+            work: Arc::new(Mutex::new(tasks)),
+            messages: says,
         };
         let router = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
@@ -58,7 +58,11 @@ impl RuntimeApi {
         let listener = listener.expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, work, said }
+        Self {
+            address,
+            work,
+            messages,
+        }
     }
 
     /// Returns the value of `AWS_LAMBDA_RUNTIME_API`.
@@ -81,8 +85,8 @@ impl RuntimeApi {
     }
 
     /// Returns the next message of the function. None after `patience` without one.
-    pub async fn said(&mut self, patience: Duration) -> Option<Said> {
-        tokio::time::timeout(patience, self.said.recv())
+    pub async fn next_message(&mut self, patience: Duration) -> Option<FunctionMessage> {
+        tokio::time::timeout(patience, self.messages.recv())
             .await
             .ok()
             .flatten()
@@ -90,7 +94,7 @@ impl RuntimeApi {
 }
 
 async fn next(State(shared): State<Shared>) -> Response {
-    let _ = shared.said.send(Said::Waits(Instant::now()));
+    let _ = shared.messages.send(FunctionMessage::Waits(Instant::now()));
     let Some(work) = shared.work.lock().await.recv().await else {
         return StatusCode::GONE.into_response();
     };
@@ -106,11 +110,13 @@ async fn next(State(shared): State<Shared>) -> Response {
 }
 
 async fn response(State(shared): State<Shared>, Path(_id): Path<String>, body: Bytes) -> StatusCode {
-    let _ = shared.said.send(Said::Answers(Instant::now(), body));
+    let _ = shared
+        .messages
+        .send(FunctionMessage::Answers(Instant::now(), body));
     StatusCode::ACCEPTED
 }
 
 async fn error(State(shared): State<Shared>, body: String) -> StatusCode {
-    let _ = shared.said.send(Said::Fails(body));
+    let _ = shared.messages.send(FunctionMessage::Fails(body));
     StatusCode::ACCEPTED
 }

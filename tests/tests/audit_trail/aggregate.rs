@@ -77,8 +77,8 @@ async fn numbers_of_details_are_grouped_and_found_by_the_digits_that_were_sent()
     for number in numbers {
         let body = format!(r#"{{"details": {{"v": {number}, "list": [ {number} ]}}}}"#);
         let events = &world.events;
-        let sent = events.ingest(&world.channel, &json!({})).body(body).await;
-        sent.expect_status(202);
+        let answer = events.ingest(&world.channel, &json!({})).body(body).await;
+        answer.expect_status(202);
     }
     let by = |field: &str| counting(json!({ "groupBy": [{ "dimension": format!("details.{field}") }] }));
     let mut groups = numbers.map(|number| json!([number, 1]));
@@ -481,9 +481,9 @@ async fn the_limit_leaves_out_rows_and_says_so() {
     let time = json!([{ "dimension": "time" }]);
     let body = counting(json!({ "groupBy": time }));
     let answer = world.answer(&body).await;
-    let found = rows(&body, &answer);
-    assert_eq!((found.len(), &answer["truncated"]), (50, &json!(true)));
-    assert_eq!(found[49], json!(["2026-02-19T00:00:00.000Z", 0]));
+    let answer_rows = rows(&body, &answer);
+    assert_eq!((answer_rows.len(), &answer["truncated"]), (50, &json!(true)));
+    assert_eq!(answer_rows[49], json!(["2026-02-19T00:00:00.000Z", 0]));
     let body = counting(json!({ "groupBy": time, "order": { "metric": COUNT }, "limit": 2 }));
     let expected = [
         json!(["2026-04-05T00:00:00.000Z", 8]),
@@ -532,7 +532,7 @@ async fn texts_of_the_caller_are_data_wherever_they_stand() {
         let body = counting(json!({ "groupBy": [{ "dimension": field }] }));
         assert_eq!(world.rows(&body).await, [json!([null, 1])], "{text}");
     }
-    for (fields, named) in [
+    for (fields, part) in [
         (
             json!({ "groupBy": [{ "dimension": "action; DROP TABLE events" }] }),
             "$.groupBy[0].dimension",
@@ -547,7 +547,7 @@ async fn texts_of_the_caller_are_data_wherever_they_stand() {
         ),
         (json!({ "from": "2026-01-01'; DROP TABLE events" }), "$.from"),
     ] {
-        world.expect_refusal(&counting(fields), named).await;
+        world.expect_refusal(&counting(fields), part).await;
     }
 }
 
@@ -555,7 +555,7 @@ async fn texts_of_the_caller_are_data_wherever_they_stand() {
 async fn bad_requests_are_refused_by_the_place_of_the_fault() {
     let world = Aggregates::start().await;
     let metric = |metric: Value| json!({ "metrics": [metric] });
-    for (fields, named) in [
+    for (fields, place) in [
         (json!({ "metrics": [] }), "$.metrics"),
         (json!({ "metrics": null }), "$.metrics"),
         (
@@ -609,8 +609,8 @@ async fn bad_requests_are_refused_by_the_place_of_the_fault() {
         (json!({ "filter": { "action": ["x"] } }), "$.filter.action"),
         (json!({ "order": { "metric": "x" } }), "$.order.metric"),
     ] {
-        let named = named.trim_start_matches("400 days: ");
-        world.expect_refusal(&counting(fields), named).await;
+        let place = place.trim_start_matches("400 days: ");
+        world.expect_refusal(&counting(fields), place).await;
     }
     // Unknown fields of the request itself are ignored, as in every request.
     let body = counting(json!({ "from": "2025-12-30T23:59:59.999Z", "limit": 1000, "unknown": { "x": 1 } }));
@@ -635,14 +635,14 @@ async fn aggregation_counts_only_events_that_the_caller_may_see() {
         counting(json!({ "groupBy": [{ "dimension": "project_id" }], "projectId": project }))
     };
     let whole = scope.token(Persona::WholeAccount);
-    let seen = async |token: &str, project: Option<&str>| {
+    let rows_for = async |token: &str, project: Option<&str>| {
         let body = body(project);
         let answer = world.ask_as(token, &body).await.expect_status(200);
         Value::from(rows(&body, &answer.body))
     };
     let all = json!([[ours, 2], [theirs, 1]]);
     let deadline = std::time::Instant::now() + tests::runs::WITHIN;
-    while seen(&whole, None).await.as_array().map(Vec::len) != Some(2) {
+    while rows_for(&whole, None).await.as_array().map(Vec::len) != Some(2) {
         assert!(
             std::time::Instant::now() < deadline,
             "the published event does not come"
@@ -658,16 +658,16 @@ async fn aggregation_counts_only_events_that_the_caller_may_see() {
         Some("nowhere"),
     ] {
         assert_eq!(
-            seen(&world.events.token, project).await,
+            rows_for(&world.events.token, project).await,
             json!([[ours, 2]]),
             "{project:?}"
         );
         assert_eq!(
-            seen(&neighbour, project).await,
+            rows_for(&neighbour, project).await,
             json!([[theirs, 1]]),
             "{project:?}"
         );
-        assert_eq!(seen(&stranger, project).await, json!([]), "{project:?}");
+        assert_eq!(rows_for(&stranger, project).await, json!([]), "{project:?}");
     }
     // An account admin sees the account, or the project that it names.
     let reader = scope.token_with(&["--roles", "reader", "--permissions", "audit:read"]);
@@ -678,7 +678,7 @@ async fn aggregation_counts_only_events_that_the_caller_may_see() {
             (Some(ours.as_str()), json!([[ours, 2]])),
             (Some("nowhere"), json!([])),
         ] {
-            assert_eq!(seen(&admin, project).await, expected, "{project:?}");
+            assert_eq!(rows_for(&admin, project).await, expected, "{project:?}");
         }
         let refused = world
             .ask_as(&admin, &body(Some("#")))
@@ -686,14 +686,14 @@ async fn aggregation_counts_only_events_that_the_caller_may_see() {
             .expect_error(400, "invalid_request");
         assert!(refused.message().contains("project id"), "{}", refused.message());
     }
-    assert_eq!(seen(&reader, None).await, json!([[ours, 2]]));
+    assert_eq!(rows_for(&reader, None).await, json!([[ours, 2]]));
     // A token without a project works on the account. `project:admin` needs a project, and the token names
     // none.
     let without_project =
         |permission: &str| scope.token_with(&["--whole-account", "--roles", "", "--permissions", permission]);
     let auditor = without_project("audit:read");
-    assert_eq!(seen(&auditor, None).await, all);
-    assert_eq!(seen(&auditor, Some(&theirs)).await, json!([[theirs, 1]]));
+    assert_eq!(rows_for(&auditor, None).await, all);
+    assert_eq!(rows_for(&auditor, Some(&theirs)).await, json!([[theirs, 1]]));
     for project in [None, Some(theirs.as_str())] {
         let lost = world.ask_as(&without_project("project:admin"), &body(project));
         lost.await.expect_error(403, "forbidden");
@@ -701,8 +701,8 @@ async fn aggregation_counts_only_events_that_the_caller_may_see() {
     for nosy in [Persona::Reader, Persona::Nobody] {
         let refused = world.ask_as(&scope.token(nosy), &body(None)).await;
         let refused = refused.expect_error(403, "forbidden");
-        let named = "project:admin or account:admin or audit:read";
-        assert!(refused.message().contains(named), "{}", refused.message());
+        let permissions = "project:admin or account:admin or audit:read";
+        assert!(refused.message().contains(permissions), "{}", refused.message());
     }
 }
 

@@ -12,7 +12,7 @@ const EVENTS: usize = 12;
 /// Publishes processed documents of three days, with texts that a careless writer would corrupt.
 async fn project() -> (Events, BTreeMap<String, Value>) {
     let events = Events::start().await;
-    let mut sent = BTreeMap::new();
+    let mut envelopes = BTreeMap::new();
     let file = events.folder().join("event.json");
     for number in 0..EVENTS {
         let id = format!("e{number:02}");
@@ -26,13 +26,13 @@ async fn project() -> (Events, BTreeMap<String, Value>) {
             "meters": [{ "category": "processing", "type": "pages", "quantity": 0.5 }],
         });
         std::fs::write(&file, envelope.to_string()).unwrap();
-        let told = events
+        events
             .scope
-            .ops(&["event", "publish", "--file", file.to_str().unwrap()]);
-        told.expect_success();
-        sent.insert(id, envelope);
+            .ops(&["event", "publish", "--file", file.to_str().unwrap()])
+            .expect_success();
+        envelopes.insert(id, envelope);
     }
-    (events, sent)
+    (events, envelopes)
 }
 
 fn file_of(events: &Events, name: &str) -> PathBuf {
@@ -66,17 +66,17 @@ async fn export(events: &Events, name: &str, format: &str, more: &[&str]) -> Str
 
 #[tokio::test]
 async fn events_are_exported_as_they_were_sent() {
-    let (events, sent) = project().await;
+    let (events, envelopes) = project().await;
     let lines = export(&events, "events.ndjson", "ndjson", &[]).await;
     let mut times = Vec::new();
-    let mut found = BTreeMap::new();
+    let mut events_in_files = BTreeMap::new();
     for line in lines.lines() {
         let mut event: Value = serde_json::from_str(line).unwrap();
         times.push(event["timestamp"].as_str().unwrap().to_owned());
         assert!(event.as_object_mut().unwrap().remove("received_at").is_some());
-        found.insert(event["event_id"].as_str().unwrap().to_owned(), event);
+        events_in_files.insert(event["event_id"].as_str().unwrap().to_owned(), event);
     }
-    assert_eq!(found, sent);
+    assert_eq!(events_in_files, envelopes);
     assert!(times.is_sorted(), "{times:?}");
     // The account has only this project.
     let all = export(&events, "all.ndjson", "ndjson", &["--all-projects"]).await;

@@ -40,8 +40,8 @@ async fn a_processed_document_is_published_and_counted_locally() {
         let mut bash = Command::new("bash");
         bash.current_dir(events.folder()).args(["-c", &script]);
         bash.env("API", events.base_url()).env("TOKEN", &events.token);
-        let said = run(&mut bash, "");
-        let answer: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        let stdout = run(&mut bash, "");
+        let answer: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
         if answer == expected {
             return;
         }

@@ -148,18 +148,18 @@ async fn pages_are_exact_at_their_ends() {
         assert_eq!(page, expected);
     }
     // Read as a client does: continue while `hasNext` is true.
-    let mut read = Vec::new();
+    let mut events_read = Vec::new();
     loop {
         let page = trail
-            .page(&format!("actions=create&limit=3&offset={}", read.len()))
+            .page(&format!("actions=create&limit=3&offset={}", events_read.len()))
             .await;
-        read.extend(page["events"].as_array().unwrap().clone());
+        events_read.extend(page["events"].as_array().unwrap().clone());
         if page["hasNext"] == false {
             break;
         }
-        assert!(read.len() < 7, "hasNext never ends");
+        assert!(events_read.len() < 7, "hasNext never ends");
     }
-    assert_eq!(read, all);
+    assert_eq!(events_read, all);
     let defaults = trail.page("").await;
     assert_eq!((&defaults["limit"], &defaults["offset"]), (&json!(50), &json!(0)));
 }
@@ -189,7 +189,7 @@ async fn the_default_page_has_50_and_the_largest_200() {
 async fn bad_queries_are_refused_by_name() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
-    for (query, named) in [
+    for (query, part) in [
         ("limit=0", "limit"),
         ("limit=201", "limit"),
         ("limit=-1", "limit"),
@@ -211,11 +211,7 @@ async fn bad_queries_are_refused_by_name() {
     ] {
         let refused = service.get(&token, &format!("/audit-trail?{query}")).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(
-            refused.message().contains(named),
-            "{query}: {}",
-            refused.message()
-        );
+        assert!(refused.message().contains(part), "{query}: {}", refused.message());
     }
 }
 

@@ -222,7 +222,7 @@ async fn change_by_the_operator_is_recorded_as_the_systems() {
         .ops(&["interaction", "load", &file.to_string_lossy()])
         .expect_success();
     let events = trail.events("").await;
-    let shown: Vec<_> = events[..2]
+    let fields: Vec<_> = events[..2]
         .iter()
         .map(|event| {
             json!([
@@ -237,7 +237,7 @@ async fn change_by_the_operator_is_recorded_as_the_systems() {
         json!(["update", "interaction", "int-1", "system"]),
         json!(["publish", "prompt", id, "system"]),
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(fields, expected);
     assert_eq!(events[0]["principal_user_id"], json!(null));
     assert_eq!(events[0]["success"], true);
 }

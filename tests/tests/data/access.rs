@@ -103,8 +103,8 @@ async fn an_api_key_works_in_both_headers_until_it_is_revoked() {
     let author = format!("apikey:{}", automation["id"].as_str().unwrap());
     assert_eq!(created.body["created_by"], author.as_str());
     let path = format!("/data/{}", created.id());
-    let read = service.get(secret, &path).await.expect_status(200);
-    assert_eq!(read.body, created.body);
+    let detail = service.get(secret, &path).await.expect_status(200);
+    assert_eq!(detail.body, created.body);
 
     let reader = key(&scope.project, "reader");
     let reader = reader["key"].as_str().unwrap();

@@ -56,14 +56,14 @@ async fn a_column_is_added_with_its_default_for_old_rows_and_new() {
     let rows = store
         .rows("SELECT a, b, qty, note, gone, seen, price, ok, j, f FROM t ORDER BY a")
         .await;
-    let (note, seen) = ("it's \"new\"; --", "2026-01-02T01:04:05.000Z");
-    let old = |a: i64, b: &str| json!([a, b, 7, note, null, seen, "12.5000", true, { "a": [1] }, 0.5]);
+    let (note, time) = ("it's \"new\"; --", "2026-01-02T01:04:05.000Z");
+    let old = |a: i64, b: &str| json!([a, b, 7, note, null, time, "12.5000", true, { "a": [1] }, 0.5]);
     assert_eq!(
         rows,
         json!([
             old(1, "one"),
             old(2, "two"),
-            [3, null, 9, null, null, seen, "12.5000", true, { "a": [1] }, 0.5]
+            [3, null, 9, null, null, time, "12.5000", true, { "a": [1] }, 0.5]
         ])
     );
     // Old rows get the time of the change, the same for all.
@@ -378,12 +378,12 @@ async fn faults_are_refused_with_their_paths() {
         ),
         (json!({ "drop_columns": ["b", "B"] }), 400, "drop_columns[1]"),
     ] {
-        let shown = changes.to_string();
-        let shown = shown.get(..120).unwrap_or(&shown);
+        let start = changes.to_string();
+        let start = start.get(..120).unwrap_or(&start);
         let refused = store.alter("t", &changes).await.expect_status(status);
         refused.check_error();
-        assert!(refused.message().contains(says), "{shown}: {}", refused.message());
-        assert!(refused.message().len() < 1_000, "{shown}");
+        assert!(refused.message().contains(says), "{start}: {}", refused.message());
+        assert!(refused.message().len() < 1_000, "{start}");
     }
     let drop = json!({ "drop_columns": ["b"] });
     store.alter("nothing", &drop).await.expect_error(404, "not_found");
@@ -472,7 +472,7 @@ async fn rows_imported_during_a_column_change_fit_the_schema() {
     let sql = "SELECT count(*), count(c), count(DISTINCT u), count(DISTINCT a), typeof(any_value(a)) FROM t";
     assert_eq!(store.rows(sql).await, json!([[8, 8, 8, 8, "BIGINT"]]));
     if !store.service.is_shared() {
-        let checked = store.service.operator().json(&["check"]);
-        assert_eq!(checked["findings"], json!([]));
+        let report = store.service.operator().json(&["check"]);
+        assert_eq!(report["findings"], json!([]));
     }
 }

@@ -25,7 +25,7 @@ async fn column(store: &Store, from: &str, values: &[Value]) {
 #[tokio::test]
 async fn widening_is_exact_and_takes_new_rows() {
     let store = Store::start().await;
-    for (from, to, values, shown, wider) in [
+    for (from, to, values, texts, wider) in [
         (
             "INTEGER",
             "BIGINT",
@@ -87,7 +87,7 @@ async fn widening_is_exact_and_takes_new_rows() {
         assert_eq!(altered.body["columns"][1]["type"], to, "{what}");
         // The files did not change.
         assert_eq!(store.detail().await["storage_bytes"], bytes, "{what}");
-        let expected: Vec<_> = shown
+        let expected: Vec<_> = texts
             .as_array()
             .unwrap()
             .iter()
@@ -113,7 +113,7 @@ async fn widening_is_exact_and_takes_new_rows() {
 #[tokio::test]
 async fn type_change_converts_values_that_the_new_type_holds_exactly() {
     let store = Store::start().await;
-    for (from, to, values, shown) in [
+    for (from, to, values, texts) in [
         (
             "BIGINT",
             "INTEGER",
@@ -225,7 +225,7 @@ async fn type_change_converts_values_that_the_new_type_holds_exactly() {
         let altered = store.alter("t", &modify("v", to)).await;
         assert_eq!(altered.status, 200, "{what}: {}", altered.text());
         let rows = store.rows("SELECT n, v FROM t").await;
-        let expected: Vec<_> = shown
+        let expected: Vec<_> = texts
             .as_array()
             .unwrap()
             .iter()
@@ -387,8 +387,8 @@ async fn a_rewrite_keeps_what_it_does_not_change() {
     let refused = store.alter("k", &both).await.expect_error(409, "conflict");
     assert!(refused.message().contains("row 4"), "{}", refused.message());
     if !store.service.is_shared() {
-        let checked = store.service.operator().json(&["check"]);
-        assert_eq!(checked["findings"], json!([]));
+        let report = store.service.operator().json(&["check"]);
+        assert_eq!(report["findings"], json!([]));
     }
 }
 

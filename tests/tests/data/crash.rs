@@ -13,17 +13,17 @@ use tests::{Client, Service, Store, unique};
 
 /// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     // Ignore files that vanish meanwhile.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
+            paths.extend(files(&path));
         } else {
-            found.insert(path);
+            paths.insert(path);
         }
     }
-    found
+    paths
 }
 
 /// Waits until a new file whose path contains `part` exists, or until `is_over`.
@@ -42,16 +42,16 @@ async fn killed_at(service: &mut Service, token: &str, path: &str, body: &Value,
     let before = files(&folder);
     let client: Client = (**service).clone();
     let (token, path, body) = (token.to_owned(), path.to_owned(), body.clone());
-    let sent = tokio::spawn(async move { client.post(&token, &path, &body).send().await });
-    appears(&folder, &before, part, || sent.is_finished()).await;
+    let request = tokio::spawn(async move { client.post(&token, &path, &body).send().await });
+    appears(&folder, &before, part, || request.is_finished()).await;
     service.restart();
     // The request may or may not have an answer.
-    let _ = sent.await;
+    let _ = request.await;
 }
 
 fn check(service: &Service) {
-    let checked = service.operator().json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    let report = service.operator().json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
 }
 
 async fn counts(store: &Store) -> Value {
@@ -86,7 +86,7 @@ async fn an_import_that_is_killed_is_there_whole_or_not_at_all_locally() {
         "small": { "source": "inline", "data": [{ "id": 1 }, { "id": 2 }, { "id": 3 }] }
     } });
     let path = store.path("/import");
-    let mut seen = Vec::new();
+    let mut outcomes = Vec::new();
     for part in ["input-", "cache/staging/", "/segments/", "/manifests/", "never"] {
         store.post("/import", &reset).await.expect_status(200);
         assert_eq!(counts(&store).await, old, "before {part}");
@@ -98,16 +98,20 @@ async fn an_import_that_is_killed_is_there_whole_or_not_at_all_locally() {
         let rows = now[0][0].as_u64().unwrap() + now[0][1].as_u64().unwrap();
         assert_eq!(detail["total_rows"], rows, "{part}");
         check(&store.service);
-        seen.push(now == new);
+        outcomes.push(now == new);
         store.post("/import", &import).await.expect_status(200);
         assert_eq!(counts(&store).await, new, "{part}");
     }
     assert_eq!(
-        seen.first(),
+        outcomes.first(),
         Some(&false),
         "a kill at the start comes too late to test anything"
     );
-    assert_eq!(seen.last(), Some(&true), "an import that was answered is lost");
+    assert_eq!(
+        outcomes.last(),
+        Some(&true),
+        "an import that was answered is lost"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,15 +149,15 @@ async fn tables_and_stores_whose_creation_is_killed_are_there_whole_or_not_at_al
         killed_at(&mut store.service, &token, "/data", &body, part).await;
         let list = store.service.get(&token, "/data").await.expect_status(200);
         let items = list.body.as_array().unwrap();
-        let found = items.iter().find(|item| item["name"] == name.as_str());
-        if let Some(item) = found {
+        let record = items.iter().find(|item| item["name"] == name.as_str());
+        if let Some(item) = record {
             let path = format!("/data/{}", item["id"].as_str().unwrap());
             store.service.get(&token, &path).await.expect_status(200);
         }
         let again = store.service.post(&token, "/data", &body).await;
-        again.expect_status(if found.is_some() { 409 } else { 201 });
+        again.expect_status(if record.is_some() { 409 } else { 201 });
         assert!(
-            part != "never" || found.is_some(),
+            part != "never" || record.is_some(),
             "a store that was answered is lost"
         );
         check(&store.service);

@@ -53,8 +53,8 @@ fn is_clean(store: &Store) {
 /// Sends a request to a runner that dies at `step`, and starts it again.
 async fn dies(store: &mut Store, step: &str, path: &str, body: &Value) {
     store.service.restart_with(&[(CRASH_AT, step)]);
-    let sent = store.post(path, body).send().await;
-    assert!(sent.is_err(), "step {step} was not reached by {path}");
+    let result = store.post(path, body).send().await;
+    assert!(result.is_err(), "step {step} was not reached by {path}");
     store.service.restart_with(&[]);
 }
 

@@ -295,12 +295,12 @@ async fn a_first_line_that_cannot_be_read_is_not_skipped() {
         ("an empty line above the header row", b"\na,b\n1,2\n"),
     ] {
         let answer = store.append_csv("texts", file).await;
-        let read = store.rows("SELECT a, b FROM texts").await;
-        let is_refused = answer.status == 422 && read == json!([]);
-        let is_read = answer.status == 200 && read == json!([["1", "2"]]);
+        let rows = store.rows("SELECT a, b FROM texts").await;
+        let is_refused = answer.status == 422 && rows == json!([]);
+        let is_read = answer.status == 200 && rows == json!([["1", "2"]]);
         assert!(
             is_refused || (is_read && what.contains("empty line")),
-            "{what}: {read} {}",
+            "{what}: {rows} {}",
             answer.text()
         );
     }
@@ -352,8 +352,8 @@ async fn a_hundred_thousand_rows_are_all_there_or_none() {
     assert_eq!(rows(&store).await, json!([]));
 
     let good = file.replace("many", "0.01");
-    let done = replace(&store, "out/large.csv", good.as_bytes()).await;
-    assert_eq!(done.expect_status(200).body["rows_imported"]["t"], 100_000);
+    let answer = replace(&store, "out/large.csv", good.as_bytes()).await;
+    assert_eq!(answer.expect_status(200).body["rows_imported"]["t"], 100_000);
     let sums = store
         .rows("SELECT count(*), sum(id), sum(amount), count(DISTINCT name), max(name) FROM t")
         .await;

@@ -109,7 +109,7 @@ fn archive(bytes: &[u8]) -> Vec<(String, usize)> {
     let end = bytes.len() - 22;
     assert_eq!(&bytes[end..end + 4], b"PK\x05\x06");
     let (count, mut at) = (number(end + 10, 2), number(end + 16, 4));
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for _ in 0..count {
         assert_eq!(&bytes[at..at + 4], b"PK\x01\x02");
         assert_eq!(number(at + 10, 2), 0, "Parquet is compressed already");
@@ -119,10 +119,10 @@ fn archive(bytes: &[u8]) -> Vec<(String, usize)> {
         let data = begin + 30 + number(begin + 26, 2) + number(begin + 28, 2);
         assert_eq!(&bytes[data..data + 4], b"PAR1", "{text}");
         assert_eq!(&bytes[data + size - 4..data + size], b"PAR1", "{text}");
-        found.push((text, size));
+        files.push((text, size));
         at += 46 + name + extra + comment;
     }
-    found
+    files
 }
 
 #[tokio::test]

@@ -47,8 +47,8 @@ async fn the_format_is_told_by_the_name_or_by_the_request() {
         ("out/rows", Some("parquet"), PARQUET),
         ("out/rows.csv", Some("parquet"), PARQUET),
     ] {
-        let done = replace(&store, uri, format, bytes).await;
-        assert_eq!(done.status, 200, "{uri} {format:?}: {}", done.text());
+        let answer = replace(&store, uri, format, bytes).await;
+        assert_eq!(answer.status, 200, "{uri} {format:?}: {}", answer.text());
         let rows = store.rows("SELECT id, name, amount FROM t ORDER BY id").await;
         assert_eq!(
             rows,
@@ -171,15 +171,15 @@ async fn csv_spectrum_reads_back_as_its_json_says() {
             .expect_status(201);
         let uri = format!("{}.csv", unique("spectrum"));
         store.put_artifact(&uri, csv.as_bytes());
-        let done = store.post("/import", &artifact(&name, &uri)).await;
-        assert_eq!(done.status, 200, "{name}: {}", done.text());
-        let read = store
+        let answer = store.post("/import", &artifact(&name, &uri)).await;
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        let actual = store
             .rows(&format!("SELECT {} FROM {name}", names.join(", ")))
             .await;
         let expected: Value = rows
             .iter()
             .map(|row| names.iter().map(|name| row[name].clone()).collect::<Value>())
             .collect();
-        assert_eq!(read, expected, "{name}");
+        assert_eq!(actual, expected, "{name}");
     }
 }

@@ -96,7 +96,7 @@ fn start(text: &str) -> String {
 async fn hostile_statement_reads_and_changes_nothing_outside_its_store() {
     let target = Target::start().await;
     let before = target.store.detail().await;
-    let mut asked = 0;
+    let mut count = 0;
     for line in CORPUS.lines().filter(|line| !line.starts_with("# ")) {
         let (may_answer, sql) = match line.strip_prefix("? ") {
             Some(sql) => (true, sql),
@@ -110,9 +110,9 @@ async fn hostile_statement_reads_and_changes_nothing_outside_its_store() {
             target.note(format!("{sql}: {}", answer.text()));
         }
         target.probe(&sql).await;
-        asked += 1;
+        count += 1;
     }
-    assert!(asked > 80, "{asked}");
+    assert!(count > 80, "{count}");
     target.expect_nothing_wrong();
     assert_eq!(target.store.detail().await, before);
     let hostile = |folder: &str| -> Vec<String> {

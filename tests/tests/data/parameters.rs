@@ -149,7 +149,7 @@ async fn a_parameter_is_one_value_of_its_kind() {
 async fn a_parameter_that_cannot_be_one_is_refused() {
     let store = started().await;
     let mut wrong = Vec::new();
-    for (sql, params, named) in [
+    for (sql, params, part) in [
         ("SELECT {{a}}", json!({}), "'a'"),
         ("SELECT {{a}}, {{second_1}}", json!({ "a": 1 }), "'second_1'"),
         ("SELECT {{A}}", json!({ "a": 1 }), "'A'"),
@@ -168,7 +168,7 @@ async fn a_parameter_that_cannot_be_one_is_refused() {
         ("{{a}}", json!({ "a": "SELECT 1" }), "ine 1, column"),
     ] {
         let refused = store.query(sql, &params).await;
-        if refused.status != 400 || !refused.message().contains(named) {
+        if refused.status != 400 || !refused.message().contains(part) {
             wrong.push(format!("{sql} {params}: {}", refused.text()));
         }
     }

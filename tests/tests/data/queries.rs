@@ -391,8 +391,8 @@ async fn each_form_works_at_a_version_in_a_batch_and_in_a_check() {
         );
     }
     let queries: Vec<_> = forms.iter().map(|(sql, _)| sql).collect();
-    let checked = store
+    let answer = store
         .post("/query/validate", &json!({ "queries": queries }))
         .await;
-    assert_eq!(checked.expect_status(200).body["valid"], json!(true));
+    assert_eq!(answer.expect_status(200).body["valid"], json!(true));
 }

@@ -19,7 +19,7 @@ async fn accept(store: &Store, accept: &str, body: &Value) -> Answer {
     store.post("/query", body).header("accept", accept).await
 }
 
-async fn known(store: &Store, tag: &str, body: &Value) -> Answer {
+async fn query_if_none_match(store: &Store, tag: &str, body: &Value) -> Answer {
     store.post("/query", body).header("if-none-match", tag).await
 }
 
@@ -95,7 +95,7 @@ async fn rows_come_as_an_arrow_stream() {
 async fn query_without_an_accepted_form_is_answered_as_json() {
     let store = started().await;
     let body = json!({ "sql": "SELECT 1" });
-    for wanted in [
+    for header in [
         "*/*",
         "application/json",
         "text/html",
@@ -104,10 +104,10 @@ async fn query_without_an_accepted_form_is_answered_as_json() {
         "nonsense",
         "",
     ] {
-        let answer = accept(&store, wanted, &body).await.expect_status(200);
-        assert_eq!(answer.header("content-type"), "application/json", "{wanted}");
-        assert_eq!(answer.body["rows"], json!([[1]]), "{wanted}");
-        assert_eq!(answer.header("vary"), "accept", "{wanted}");
+        let answer = accept(&store, header, &body).await.expect_status(200);
+        assert_eq!(answer.header("content-type"), "application/json", "{header}");
+        assert_eq!(answer.body["rows"], json!([[1]]), "{header}");
+        assert_eq!(answer.header("vary"), "accept", "{header}");
     }
 }
 
@@ -118,15 +118,15 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
     let first = store.post("/query", &body).await.expect_status(200);
     let tag = first.header("etag").to_owned();
     assert!(tag.starts_with("W/\"") && tag.ends_with('"'), "{tag}");
-    let again = known(&store, &tag, &body).await.expect_status(304);
+    let again = query_if_none_match(&store, &tag, &body).await.expect_status(304);
     assert_eq!(again.bytes, b"");
     assert_eq!(again.header("etag"), tag);
     assert_eq!(store.post("/query", &body).await.header("etag"), tag);
     let same = json!({ "limit": 1000, "params": { "unused": [1], "n": 0 }, "sql": body["sql"] });
-    known(&store, &format!("\"x\", {tag}"), &same)
+    query_if_none_match(&store, &format!("\"x\", {tag}"), &same)
         .await
         .expect_status(304);
-    known(&store, tag.trim_start_matches("W/"), &body)
+    query_if_none_match(&store, tag.trim_start_matches("W/"), &body)
         .await
         .expect_status(304);
     for (other, what) in [
@@ -144,17 +144,17 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
         ),
         (json!({ "sql": "SELECT 1" }), "another statement"),
     ] {
-        let answer = known(&store, &tag, &other).await.expect_status(200);
+        let answer = query_if_none_match(&store, &tag, &other).await.expect_status(200);
         assert_ne!(answer.header("etag"), tag, "{what}");
     }
     for wrong in ["*", "\"\"", "W/", "nonsense", &tag[..tag.len() - 2]] {
-        known(&store, wrong, &body).await.expect_status(200);
+        query_if_none_match(&store, wrong, &body).await.expect_status(200);
     }
     let csv = accept(&store, "text/csv", &body).await.expect_status(200);
     assert_ne!(csv.header("etag"), tag);
     // An invalid request is refused even with a matching tag.
     let broken = json!({ "sql": body["sql"], "params": { "n": 0 }, "limit": 0 });
-    known(&store, &tag, &broken)
+    query_if_none_match(&store, &tag, &broken)
         .await
         .expect_error(400, "invalid_request");
     let version = store.detail().await["version_id"].clone();
@@ -171,7 +171,7 @@ async fn query_with_the_current_etag_is_304_and_does_not_run() {
         .append("people", &json!([{ "id": 3 }]))
         .await
         .expect_status(200);
-    let changed = known(&store, &tag, &body).await.expect_status(200);
+    let changed = query_if_none_match(&store, &tag, &body).await.expect_status(200);
     assert_eq!(changed.body["rows"], json!([[3]]));
     assert_ne!(changed.header("etag"), tag);
 }
@@ -193,7 +193,7 @@ async fn query_of_chance_or_the_clock_has_no_etag() {
         let body = json!({ "sql": sql });
         let answer = store.post("/query", &body).await.expect_status(200);
         assert_eq!(answer.header("etag"), "", "{sql}");
-        known(&store, "*", &body).await.expect_status(200);
+        query_if_none_match(&store, "*", &body).await.expect_status(200);
     }
     let refused = store.post("/query", &json!({ "sql": "SELECT nope" })).await;
     assert_eq!(refused.header("etag"), "");
@@ -326,7 +326,7 @@ async fn a_check_finds_what_a_run_would() {
     let answer = answer.expect_status(200);
     assert_eq!(answer.body["valid"], false);
     let errors = answer.body["errors"].as_array().unwrap();
-    let found: Vec<_> = errors
+    let positions: Vec<_> = errors
         .iter()
         .map(|error| {
             assert_eq!(
@@ -345,7 +345,7 @@ async fn a_check_finds_what_a_run_would() {
         })
         .collect();
     assert_eq!(
-        found,
+        positions,
         [
             (1, Some(1), Some(1)),
             (2, Some(2), Some(4)),

@@ -18,8 +18,8 @@ async fn a_thousand_tables_work() {
     let tables: Vec<_> = (0..TABLES)
         .map(|number| json!({ "name": format!("t{number}"), "columns": of }))
         .collect();
-    let made = store.post("/tables", &json!({ "tables": tables })).await;
-    made.expect_status(201);
+    let answer = store.post("/tables", &json!({ "tables": tables })).await;
+    answer.expect_status(201);
     let detail = store.detail().await;
     assert_eq!(detail["table_count"], TABLES);
     let listed = store.get("/tables").await.expect_status(200);

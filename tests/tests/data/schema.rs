@@ -198,8 +198,8 @@ async fn an_update_changes_what_it_names_and_leaves_the_rest() {
     assert_eq!(same.body, updated.body);
     assert_eq!(store.detail().await, detail);
     // A schema that was read can be sent back.
-    let read = store.get("/schema").await.body;
-    store.put("/schema", &read).await.expect_status(200);
+    let schema = store.get("/schema").await.body;
+    store.put("/schema", &schema).await.expect_status(200);
     assert_eq!(store.detail().await, detail);
     // null removes a value, and so does an empty list.
     let nothing = json!({ "description": null, "relationships": [], "tables": [{ "name": "orders", "description": null }] });
@@ -348,10 +348,10 @@ async fn an_update_lands_whole_or_not_at_all() {
             "relationships[1]",
         ),
     ] {
-        let shown = body.to_string();
-        let shown = shown.get(..150).unwrap_or(&shown);
+        let start = body.to_string();
+        let start = start.get(..150).unwrap_or(&start);
         let answer = store.put("/schema", &body).await;
-        assert_eq!(answer.status, status, "{shown}: {}", answer.text());
+        assert_eq!(answer.status, status, "{start}: {}", answer.text());
         if status == 200 {
             // Undo the change for the next case.
             let undo = json!({ "drop_columns": ["x"], "modify_columns": [{ "name": "customer_id", "type": "BIGINT" }] });
@@ -360,8 +360,8 @@ async fn an_update_lands_whole_or_not_at_all() {
             continue;
         }
         answer.check_error();
-        assert!(answer.message().contains(says), "{shown}: {}", answer.message());
-        assert!(answer.message().len() < 1_000, "{shown}");
+        assert!(answer.message().contains(says), "{start}: {}", answer.message());
+        assert!(answer.message().len() < 1_000, "{start}");
     }
     let after = store.detail().await;
     assert_eq!(after["schema"]["tables"], before["schema"]["tables"]);
@@ -580,11 +580,11 @@ async fn schema_history_lists_each_change() {
     ]);
     let changes = history.each("changes").into_iter().map(|changes| {
         let changes = changes.as_array().unwrap().iter();
-        let named = changes.map(|change| match &change["column"] {
+        let summaries = changes.map(|change| match &change["column"] {
             Value::Null => json!([change["kind"], change["table"]]),
             column => json!([change["kind"], change["table"], column]),
         });
-        named.collect::<Vec<_>>()
+        summaries.collect::<Vec<_>>()
     });
     assert_eq!(json!(changes.collect::<Vec<_>>()), expected);
     assert_eq!(history.body[0]["changes"][0]["rows_removed"], 2);

@@ -60,8 +60,8 @@ async fn create_answers_with_the_whole_store() {
         "{location}"
     );
     let url = service.located(location);
-    let read = service.get(&token, &url).await.expect_status(200);
-    assert_eq!(read.body, created.body);
+    let answer = service.get(&token, &url).await.expect_status(200);
+    assert_eq!(answer.body, created.body);
 }
 
 #[tokio::test]
@@ -70,16 +70,16 @@ async fn a_list_has_the_fields_of_the_contract_and_no_more() {
     let token = service.scope().token(Persona::Developer);
     let empty = service.get(&token, "/data").await.expect_status(200);
     assert_eq!(empty.body, json!([]));
-    let mut made = Vec::new();
+    let mut details = Vec::new();
     for name in ["first", "second", "third"] {
         let body = json!({ "name": name, "description": "d", "tags": ["t"] });
-        made.push(service.post(&token, "/data", &body).await.expect_status(201).body);
+        details.push(service.post(&token, "/data", &body).await.expect_status(201).body);
     }
     let list = service.get(&token, "/data").await.expect_status(200);
     let items = list.body.as_array().unwrap();
     assert_eq!(items.len(), 3);
     for item in items {
-        let detail = made.iter().find(|detail| detail["id"] == item["id"]).unwrap();
+        let detail = details.iter().find(|detail| detail["id"] == item["id"]).unwrap();
         let expected = BTreeSet::from([
             "id",
             "name",
@@ -212,8 +212,8 @@ async fn of_many_who_take_a_name_one_gets_it() {
         .iter()
         .map(|answer| answer.status)
         .collect();
-    let made = statuses.iter().filter(|status| **status == 201).count();
-    assert_eq!(made, 1, "{statuses:?}");
+    let count = statuses.iter().filter(|status| **status == 201).count();
+    assert_eq!(count, 1, "{statuses:?}");
     assert!(
         statuses.iter().all(|status| [201, 409].contains(status)),
         "{statuses:?}"
@@ -235,9 +235,9 @@ async fn names_are_kept_to_the_byte() {
         let created = service.post(&token, "/data", &json!({ "name": name })).await;
         let created = created.expect_status(201);
         assert_eq!(created.body["name"], name.as_str());
-        let read = service.get(&token, &format!("/data/{}", created.id())).await;
-        assert_eq!(read.body["name"], name.as_str());
-        assert_eq!(read.body["schema"]["name"], name.as_str());
+        let answer = service.get(&token, &format!("/data/{}", created.id())).await;
+        assert_eq!(answer.body["name"], name.as_str());
+        assert_eq!(answer.body["schema"]["name"], name.as_str());
     }
 }
 
@@ -245,7 +245,7 @@ async fn names_are_kept_to_the_byte() {
 async fn a_body_that_is_wrong_is_refused_with_the_fields_name() {
     let (service, token) = started().await;
     let tags: Vec<_> = (0..51).map(|tag| tag.to_string()).collect();
-    for (body, named) in [
+    for (body, part) in [
         (json!({}), "name"),
         (json!({ "name": "" }), "name"),
         (json!({ "name": " \t" }), "name"),
@@ -262,7 +262,7 @@ async fn a_body_that_is_wrong_is_refused_with_the_fields_name() {
     ] {
         let refused = service.post(&token, "/data", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{body}: {}", refused.message());
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
     }
     let empty = service.request(Method::POST, "/data").token(&token).await;
     empty.check_error();

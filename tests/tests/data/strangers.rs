@@ -138,9 +138,11 @@ async fn a_text_is_the_same_value_from_every_source() {
                 continue;
             }
             import(&store, source, &good_texts).await.expect_status(200);
-            let found = values(&store).await;
-            if found != right {
-                wrong.push(format!("{column_type} from {source}: {found:?} is not {right:?}"));
+            let actual = values(&store).await;
+            if actual != right {
+                wrong.push(format!(
+                    "{column_type} from {source}: {actual:?} is not {right:?}"
+                ));
             }
             if bad.is_empty() {
                 continue;
@@ -221,9 +223,9 @@ async fn changed_types(
     }
     import(store, "inline", good).await.expect_status(200);
     store.alter("t", &change).await.expect_status(200);
-    let found = values(store).await;
-    if found != right {
-        wrong.push(format!("{column_type} from STRING: {found:?} is not {right:?}"));
+    let actual = values(store).await;
+    if actual != right {
+        wrong.push(format!("{column_type} from STRING: {actual:?} is not {right:?}"));
     }
     store.delete("/tables/t").await;
 }

@@ -89,7 +89,7 @@ async fn creation_with_one_bad_table_creates_none() {
     let good = json!({ "name": "good", "columns": columns(&["a STRING"]) });
     store.table("taken", &["a STRING"]).await;
     let before = store.detail().await;
-    for (bad, status, named) in [
+    for (bad, status, part) in [
         (
             json!({ "name": "taken", "columns": columns(&["a STRING"]) }),
             409,
@@ -115,7 +115,7 @@ async fn creation_with_one_bad_table_creates_none() {
         let refused = store.post("/tables", &json!({ "tables": [good, bad] })).await;
         let refused = refused.expect_status(status);
         refused.check_error();
-        assert!(refused.message().contains(named), "{bad}: {}", refused.message());
+        assert!(refused.message().contains(part), "{bad}: {}", refused.message());
     }
     assert_eq!(store.detail().await, before);
     let twice = json!({ "tables": [good, { "name": "GOOD", "columns": columns(&["a STRING"]) }] });
@@ -134,7 +134,7 @@ async fn creation_with_one_bad_table_creates_none() {
 async fn a_definition_that_is_wrong_is_refused_with_its_path() {
     let store = Store::start().await;
     let with = |column: Value| json!({ "tables": [{ "name": "t", "columns": [column] }] });
-    let named = |name: &str| with(json!({ "name": name, "type": "STRING" }));
+    let with_name = |name: &str| with(json!({ "name": name, "type": "STRING" }));
     let typed = |column_type: &str| with(json!({ "name": "a", "type": column_type }));
     let default = |column_type: &str, default: Value| {
         with(json!({ "name": "a", "type": column_type, "default": default }))
@@ -157,14 +157,14 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
             "name",
         ),
         (json!({ "tables": [{ "name": "t" }] }), "columns"),
-        (named(""), name),
-        (named("1a"), name),
-        (named("a b"), name),
-        (named("a-b"), name),
-        (named("é"), name),
-        (named("a\u{0}"), name),
-        (named("a\"; DROP TABLE t; --"), name),
-        (named(&"a".repeat(64)), name),
+        (with_name(""), name),
+        (with_name("1a"), name),
+        (with_name("a b"), name),
+        (with_name("a-b"), name),
+        (with_name("é"), name),
+        (with_name("a\u{0}"), name),
+        (with_name("a\"; DROP TABLE t; --"), name),
+        (with_name(&"a".repeat(64)), name),
         (typed("VARCHAR"), kind),
         (typed(""), kind),
         (typed("DECIMAL(39,0)"), kind),
@@ -203,9 +203,9 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
         let refused = store.post("/tables", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
         let body = body.to_string();
-        let shown = body.get(..100).unwrap_or(&body);
-        assert!(refused.message().contains(path), "{shown}: {}", refused.message());
-        assert!(refused.message().len() < 1_000, "{shown}");
+        let start = body.get(..100).unwrap_or(&body);
+        assert!(refused.message().contains(path), "{start}: {}", refused.message());
+        assert!(refused.message().len() < 1_000, "{start}");
     }
     assert_eq!(store.detail().await["table_count"], 0);
     // The widest accepted table also works.

@@ -41,10 +41,11 @@ async fn tpch_queries_answer_as_published() {
 
 async fn all_answers(store: &Store) {
     for (number, (sql, answer)) in (1..).zip(QUERIES) {
-        let asked = store
+        let body = store
             .post("/query", &json!({ "sql": sql, "limit": 10_000 }))
-            .await;
-        let body = asked.expect_status(200).body;
+            .await
+            .expect_status(200)
+            .body;
         let mut lines = answer.lines();
         let names = lines.next().unwrap_or_default().split('|').count();
         assert_eq!(

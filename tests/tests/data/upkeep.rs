@@ -24,8 +24,8 @@ fn check(store: &Store) {
         // Other tests write to a shared service meanwhile.
         return;
     }
-    let checked = store.service.operator().json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    let report = store.service.operator().json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
 }
 
 async fn versions(store: &Store) -> Vec<Value> {
@@ -87,14 +87,14 @@ async fn compaction_changes_no_row_of_any_version() {
     let totals = |detail: &Value| [&detail["total_rows"], &detail["table_count"]].map(Clone::clone);
     let detail = totals(&store.detail().await);
 
-    let made = compact(&store);
+    let version = compact(&store);
     let newest = versions(&store).await[0].clone();
-    assert_eq!(newest["id"], made);
+    assert_eq!(newest["id"], version);
     assert_eq!(newest["message"], "Compacted 20 files of orders into 1");
     assert_eq!(newest["created_by"], "system");
     assert_eq!(totals(&store.detail().await), detail);
     let mut after = contents(&store).await;
-    let head = after.remove(made.as_str().unwrap()).unwrap();
+    let head = after.remove(version.as_str().unwrap()).unwrap();
     assert_eq!(after, before);
     assert_eq!(&head, &before[newest["parent_version_id"].as_str().unwrap()]);
 
@@ -164,14 +164,14 @@ async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does_locally()
     assert_eq!(removed["removed_objects"], 0);
     let waiting = removed["waiting_objects"].as_u64().unwrap();
     assert!(waiting > 0);
-    let kept = contents(&store).await;
-    assert_eq!(kept.keys().collect::<Vec<_>>(), [&snapshot, &head]);
-    assert!(kept.iter().all(|(id, rows)| all[id] == *rows), "{kept:?}");
+    let versions = contents(&store).await;
+    assert_eq!(versions.keys().collect::<Vec<_>>(), [&snapshot, &head]);
+    assert!(versions.iter().all(|(id, rows)| all[id] == *rows), "{versions:?}");
     let removed = collect(&store, &GRACE_OVER);
     assert_eq!(removed["removed_objects"], waiting);
     assert_eq!(collect(&store, &GRACE_OVER), nothing);
-    assert_eq!(contents(&store).await, kept);
-    let gone = all.keys().find(|id| !kept.contains_key(*id)).unwrap();
+    assert_eq!(contents(&store).await, versions);
+    let gone = all.keys().find(|id| !versions.contains_key(*id)).unwrap();
     let path = format!("/versions/{gone}/rollback");
     store.post(&path, &json!({})).await.expect_error(404, "not_found");
     check(&store);

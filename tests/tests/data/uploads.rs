@@ -50,8 +50,8 @@ async fn an_uploaded_file_is_imported() {
     // Before the upload there is nothing.
     import(&store, &link).await.expect_error(422, "unprocessable");
     send(&store, &link, CSV).await.expect_status(200);
-    let done = import(&store, &link).await.expect_status(200);
-    assert_eq!(done.body["rows_imported"], json!({ "people": 2 }));
+    let answer = import(&store, &link).await.expect_status(200);
+    assert_eq!(answer.body["rows_imported"], json!({ "people": 2 }));
     let rows = store.rows("SELECT id, name FROM people ORDER BY id").await;
     assert_eq!(rows, json!([[1, "Ada"], [2, "Grace"]]));
 }
@@ -80,8 +80,8 @@ async fn another_size_or_another_header_is_refused() {
     changed["headers"]["content-type"] = "text/html".into();
     assert_eq!(send(&store, &changed, CSV).await.status, 403);
     let url = link["url"].as_str().unwrap();
-    let read = store.service.request(Method::GET, url).await;
-    assert!((400..500).contains(&read.status), "{}", read.text());
+    let answer = store.service.request(Method::GET, url).await;
+    assert!((400..500).contains(&answer.status), "{}", answer.text());
     import(&store, &link).await.expect_error(422, "unprocessable");
 }
 
@@ -121,7 +121,7 @@ async fn a_changed_link_is_refused() {
 #[tokio::test]
 async fn invalid_bodies_are_refused() {
     let store = started().await;
-    for (field, value, named) in [
+    for (field, value, part) in [
         ("name", json!(""), "name"),
         ("name", json!("  "), "name"),
         ("name", json!(7), "$.name"),
@@ -144,7 +144,7 @@ async fn invalid_bodies_are_refused() {
         body[field] = value;
         let refused = store.post("/uploads", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{body}: {}", refused.message());
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
     }
     for bytes in [4_294_967_297_u64, 5_368_709_121] {
         let body = json!({ "name": "people.csv", "bytes": bytes });
@@ -193,11 +193,11 @@ async fn a_tenant_cannot_import_what_another_uploaded() {
         let table = json!({ "name": "people", "columns": [{ "name": "id", "type": "INTEGER" }] });
         let tables = json!({ "tables": [table] });
         let path = format!("/data/{theirs}");
-        let made = store
+        store
             .service
             .post(&token, &format!("{path}/tables"), &tables)
-            .await;
-        made.expect_status(201);
+            .await
+            .expect_status(201);
         let uri = link["uri"].as_str().unwrap();
         let up = format!("../../{}/{}/{uri}", store.scope.account, store.scope.project);
         for (uri, status) in [(uri, 422), (&*up, 400)] {

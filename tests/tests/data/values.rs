@@ -23,7 +23,7 @@ async fn values_of_every_type_come_back_as_they_went_in() {
     let store = Store::start().await;
     store.table("kinds", &KINDS).await;
     let long = "\u{1F600}é\u{0}\n\"'\\".repeat(10_000);
-    for (column, sent, expected) in [
+    for (column, value, expected) in [
         ("s", json!("it's \"quoted\", ; -- é 日本 \u{1F600}\r\n\t"), None),
         ("s", json!(""), None),
         ("s", json!(" null "), None),
@@ -70,13 +70,13 @@ async fn values_of_every_type_come_back_as_they_went_in() {
         ("k", json!(null), None),
         ("s", json!(null), None),
     ] {
-        let rows = json!([{ "k": 1, column: sent }]);
+        let rows = json!([{ "k": 1, column: value }]);
         let mut body = inline("kinds", &rows);
         body["mode"] = "replace".into();
         store.post("/import", &body).await.expect_status(200);
         // Quoted, because `at` is a keyword of SQL.
-        let read = store.rows(&format!("SELECT \"{column}\" FROM kinds")).await;
-        assert_eq!(read, json!([[expected.unwrap_or(sent)]]), "{column}");
+        let rows = store.rows(&format!("SELECT \"{column}\" FROM kinds")).await;
+        assert_eq!(rows, json!([[expected.unwrap_or(value)]]), "{column}");
     }
 }
 
@@ -152,8 +152,8 @@ async fn value_beyond_its_type_is_refused_and_not_cut_off() {
     ] {
         let answer = store.append("kinds", &json!([{ column: value }])).await;
         if answer.status != 422 || !answer.message().contains("row 1") {
-            let read = store.rows(&format!("SELECT {column} FROM kinds")).await;
-            wrong.push(format!("{column} {value} is {read}: {}", answer.text()));
+            let rows = store.rows(&format!("SELECT {column} FROM kinds")).await;
+            wrong.push(format!("{column} {value} is {rows}: {}", answer.text()));
             let replace =
                 json!({ "mode": "replace", "tables": { "kinds": { "source": "inline", "data": [] } } });
             store.post("/import", &replace).await.expect_status(200);

@@ -45,8 +45,8 @@ async fn the_history_is_listed_newest_first() {
         "t": { "source": "inline", "data": [{ "id": 4 }, { "id": 5 }] }
     } });
     store.post("/import", &import).await.expect_status(200);
-    let made = store.post("/versions", &json!({ "name": "first", "message": "kept" }));
-    let made = made.await.expect_status(201);
+    let request = store.post("/versions", &json!({ "name": "first", "message": "kept" }));
+    let snapshot = request.await.expect_status(201);
     let listed = store.get("/versions").await.expect_status(200);
     assert_eq!(
         listed.each("message"),
@@ -67,17 +67,17 @@ async fn the_history_is_listed_newest_first() {
     }
     assert_eq!(items[0]["snapshot_name"], "first");
     assert!(items[1].get("snapshot_name").is_none());
-    assert_eq!(items[0]["id"], made.body["id"]);
+    assert_eq!(items[0]["id"], snapshot.body["id"]);
     assert_eq!(items[0]["id"], current(&store).await);
     assert_eq!(store.detail().await["version_count"], 5);
 
     let two = store.get("/versions?limit=2").await.expect_status(200);
     assert_eq!(two.body.as_array().unwrap()[..], items[..2]);
-    let named = store
+    let snapshots = store
         .get("/versions?snapshots_only=true")
         .await
         .expect_status(200);
-    assert_eq!(named.body.as_array().unwrap()[..], items[..1]);
+    assert_eq!(snapshots.body.as_array().unwrap()[..], items[..1]);
     for query in [
         "limit=0",
         "limit=-1",
@@ -100,19 +100,23 @@ async fn version_list_without_a_limit_has_50_entries() {
     assert_eq!(listed.each("id").len(), 50);
     let all = store.get("/versions?limit=1000").await;
     assert_eq!(all.each("id").len(), 53);
-    let named = store.get("/versions?snapshots_only=true&limit=3").await;
-    assert_eq!(named.each("snapshot_name"), ["s51", "s50", "s49"]);
+    let page = store.get("/versions?snapshots_only=true&limit=3").await;
+    assert_eq!(page.each("snapshot_name"), ["s51", "s50", "s49"]);
 }
 
 #[tokio::test]
 async fn a_snapshot_has_a_name_of_its_own() {
     let (store, _) = started().await;
     store.table("empty", &["id INTEGER"]).await;
-    let made = snapshot(&store, "Before the sale").await.expect_status(201);
-    let id = made.id();
+    let first = snapshot(&store, "Before the sale").await.expect_status(201);
+    let id = first.id();
     let location = format!("/api/v1/data/{}/versions/{id}", store.id);
-    assert!(made.header("location").ends_with(&location), "{:?}", made.headers);
-    let mut body = made.body.clone();
+    assert!(
+        first.header("location").ends_with(&location),
+        "{:?}",
+        first.headers
+    );
+    let mut body = first.body.clone();
     for field in ["id", "created_at", "created_by", "parent_version_id"] {
         assert!(body.as_object_mut().unwrap().remove(field).is_some(), "{field}");
     }
@@ -125,19 +129,19 @@ async fn a_snapshot_has_a_name_of_its_own() {
         "tables": { "t": { "row_count": 3 }, "empty": { "row_count": 0 } }
     });
     assert_eq!(body, expected);
-    for taken in ["Before the sale", "BEFORE the SALE"] {
-        let refused = snapshot(&store, taken).await.expect_error(409, "conflict");
-        assert!(refused.message().contains(taken), "{}", refused.message());
+    for name in ["Before the sale", "BEFORE the SALE"] {
+        let refused = snapshot(&store, name).await.expect_error(409, "conflict");
+        assert!(refused.message().contains(name), "{}", refused.message());
     }
     // One content may have several names, and another store may use the same names.
     let second = snapshot(&store, "again").await.expect_status(201);
-    assert_eq!(second.body["tables"], made.body["tables"]);
+    assert_eq!(second.body["tables"], first.body["tables"]);
     let (token, name) = (&store.token, json!({ "name": unique("other") }));
     let other = store.service.post(token, "/data", &name).await.id();
     let path = format!("/data/{other}/versions");
     let taken_elsewhere = json!({ "name": "again" });
-    let made = store.service.post(token, &path, &taken_elsewhere).await;
-    made.expect_status(201);
+    let answer = store.service.post(token, &path, &taken_elsewhere).await;
+    answer.expect_status(201);
 
     store.append("t", &json!([{ "id": 9 }])).await.expect_status(200);
     let sum = "SELECT sum(id) FROM t";
@@ -157,8 +161,8 @@ async fn a_snapshot_has_a_name_of_its_own() {
         refused.expect_error(400, "invalid_request");
     }
     let odd = "#\u{1F600} İ/../%00";
-    let made = snapshot(&store, odd).await.expect_status(201);
-    assert_eq!(made.body["snapshot_name"], odd);
+    let answer = snapshot(&store, odd).await.expect_status(201);
+    assert_eq!(answer.body["snapshot_name"], odd);
     snapshot(&store, odd).await.expect_error(409, "conflict");
 }
 
@@ -294,27 +298,28 @@ async fn a_version_of_another_store_is_missing() {
     let elsewhere = other["version_id"].as_str().unwrap();
     for version in [elsewhere, "nothing", &"x".repeat(200)] {
         roll_back(&store, version).await.expect_error(404, "not_found");
-        let asked = store.post(
+        let request = store.post(
             &format!("/versions/{version}/query"),
             &json!({ "sql": "SELECT 1" }),
         );
-        asked.await.expect_error(404, "not_found");
+        request.await.expect_error(404, "not_found");
         let download = store.get(&format!("/download?version_id={version}")).await;
         download.expect_error(404, "not_found");
     }
     let mine = current(&store).await;
     let stranger = store.scope.token(Persona::OtherProject);
     let path = store.path(&format!("/versions/{mine}/query"));
-    let asked = store
+    store
         .service
-        .post(&stranger, &path, &json!({ "sql": "SELECT 1" }));
-    asked.await.expect_error(404, "not_found");
+        .post(&stranger, &path, &json!({ "sql": "SELECT 1" }))
+        .await
+        .expect_error(404, "not_found");
     // Query the version first, so that every cache holds it.
     rows_at(&store, &mine, "SELECT 1").await;
     let id = other["id"].as_str().unwrap();
     let path = format!("/data/{id}/versions/{mine}/query");
-    let asked = store.service.post(token, &path, &json!({ "sql": "SELECT 1" }));
-    asked.await.expect_error(404, "not_found");
+    let request = store.service.post(token, &path, &json!({ "sql": "SELECT 1" }));
+    request.await.expect_error(404, "not_found");
     store
         .service
         .delete(token, &store.path(""))
@@ -323,8 +328,8 @@ async fn a_version_of_another_store_is_missing() {
     store.get("/versions").await.expect_error(404, "not_found");
     snapshot(&store, "late").await.expect_error(404, "not_found");
     roll_back(&store, &mine).await.expect_error(404, "not_found");
-    let asked = store.post(&format!("/versions/{mine}/query"), &json!({ "sql": "SELECT 1" }));
-    asked.await.expect_error(404, "not_found");
+    let request = store.post(&format!("/versions/{mine}/query"), &json!({ "sql": "SELECT 1" }));
+    request.await.expect_error(404, "not_found");
 }
 
 #[tokio::test]
@@ -351,16 +356,16 @@ async fn a_reader_reads_versions_and_makes_none() {
 
 /// Returns all files below a folder whose path contains `part`, with their sizes.
 fn files(folder: &Path, part: &str) -> BTreeSet<(PathBuf, u64)> {
-    let mut found = BTreeSet::new();
+    let mut sizes = BTreeSet::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path, part));
+            sizes.extend(files(&path, part));
         } else if path.to_string_lossy().contains(part) {
-            found.insert((path, entry.metadata().map_or(0, |data| data.len())));
+            sizes.insert((path, entry.metadata().map_or(0, |data| data.len())));
         }
     }
-    found
+    sizes
 }
 
 /// A snapshot and a rollback write one manifest each, whatever the size of the store.
@@ -369,7 +374,7 @@ async fn snapshot_and_rollback_write_no_data_locally() {
     let store = Store::start_local().await;
     store.table("t", &["id INTEGER", "text STRING"]).await;
     let objects = store.service.data_dir().join("objects");
-    let mut written = Vec::new();
+    let mut byte_counts = Vec::new();
     for rows in [1, 20_000] {
         let mut csv = "id,text\n".to_owned();
         csv.extend((0..rows).map(|id| format!("{id},row {id} of many\n")));
@@ -381,12 +386,12 @@ async fn snapshot_and_rollback_write_no_data_locally() {
         roll_back(&store, &version).await.expect_status(200);
         assert_eq!(files(&objects, ".parquet"), segments);
         let after = files(&objects, "/stores/");
-        written.push(after.difference(&before).map(|(_, bytes)| bytes).sum::<u64>());
+        byte_counts.push(after.difference(&before).map(|(_, bytes)| bytes).sum::<u64>());
     }
     // The second time, the manifest names one more segment.
-    assert!(written[1] < written[0] + 2_000, "{written:?}");
-    let checked = store.service.operator().json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    assert!(byte_counts[1] < byte_counts[0] + 2_000, "{byte_counts:?}");
+    let report = store.service.operator().json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
 }
 
 #[tokio::test]
@@ -397,8 +402,8 @@ async fn a_repeated_snapshot_at_once_is_made_once() {
     let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
-    let named = store.get("/versions?snapshots_only=true").await;
-    assert_eq!(named.each("snapshot_name"), ["the one"]);
+    let snapshots = store.get("/versions?snapshots_only=true").await;
+    assert_eq!(snapshots.each("snapshot_name"), ["the one"]);
     let body = inline("t", &json!([{ "id": 4 }]));
     store.post("/import", &body).await.expect_status(200);
 }

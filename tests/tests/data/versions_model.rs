@@ -177,13 +177,13 @@ impl Change {
             }),
             Self::Import { is_replace, rows } => {
                 for (table, numbers) in rows {
-                    let kept = next.get_mut(table).expect("an import into a table that is there");
-                    let kept = &mut kept.numbers;
+                    let rows = next.get_mut(table).expect("an import into a table that is there");
+                    let rows = &mut rows.numbers;
                     if *is_replace {
-                        kept.clear();
+                        rows.clear();
                     }
-                    kept.extend(numbers);
-                    kept.sort_unstable();
+                    rows.extend(numbers);
+                    rows.sort_unstable();
                 }
             }
             Self::Snapshot(_) => {}
@@ -273,10 +273,7 @@ async fn every_version_stays_what_it_was() {
             assert!((200..300).contains(&answer.status), "{what}: {}", answer.text());
             let detail = store.detail().await;
             let version = detail["version_id"].as_str().unwrap().to_owned();
-            assert!(
-                change.version(&answer).is_none_or(|told| told == version),
-                "{what}"
-            );
+            assert!(change.version(&answer).is_none_or(|id| id == version), "{what}");
             let next = change.apply(&base, &history);
             let rows: usize = next.values().map(|table| table.numbers.len()).sum();
             assert_eq!(
@@ -299,8 +296,8 @@ async fn every_version_stays_what_it_was() {
         assert_eq!(listed, line, "seed {seed}");
         if !store.service.is_shared() {
             // Compaction and collection must not change the content of any version.
-            let made = store.scope.ops_json(&["store", "compact", &store.id]);
-            if let Some(version) = made["version_id"].as_str() {
+            let compaction = store.scope.ops_json(&["store", "compact", &store.id]);
+            if let Some(version) = compaction["version_id"].as_str() {
                 history.insert(version.to_owned(), history[line.last().unwrap()].clone());
                 line.push(version.to_owned());
             }
@@ -319,8 +316,8 @@ async fn every_version_stays_what_it_was() {
             .await;
         }
         if !store.service.is_shared() {
-            let checked = store.service.operator().json(&["check"]);
-            assert_eq!(checked["findings"], json!([]), "seed {seed}");
+            let report = store.service.operator().json(&["check"]);
+            assert_eq!(report["findings"], json!([]), "seed {seed}");
         }
     }
 }
@@ -347,11 +344,11 @@ async fn concurrent_changes_make_one_linear_history() {
 
     let client = async |client: u64| {
         let mut rng = StdRng::seed_from_u64(client);
-        let mut known = vec![start.clone()];
-        let mut done = Vec::new();
+        let mut versions = vec![start.clone()];
+        let mut changes = Vec::new();
         for round in 0..CHANGES {
             let number = client * CHANGES + round + 1;
-            let change = match Change::random(&mut rng, &empty, &known, number) {
+            let change = match Change::random(&mut rng, &empty, &versions, number) {
                 change @ (Change::Import { .. } | Change::Snapshot(_) | Change::RollBack(_)) => change,
                 // The answers to other changes do not name the version.
                 _ => Change::Snapshot(format!("instead {number}")),
@@ -363,18 +360,18 @@ async fn concurrent_changes_make_one_linear_history() {
                 answer.text()
             );
             let version = change.version(&answer).unwrap();
-            known.push(version.clone());
-            done.push((version, change));
+            versions.push(version.clone());
+            changes.push((version, change));
         }
-        done
+        changes
     };
-    let done: HashMap<_, _> = join_all((0..CLIENTS).map(client))
+    let changes: HashMap<_, _> = join_all((0..CLIENTS).map(client))
         .await
         .into_iter()
         .flatten()
         .collect();
     assert_eq!(
-        done.len() as u64,
+        changes.len() as u64,
         CLIENTS * CHANGES,
         "two changes claim one version"
     );
@@ -384,10 +381,14 @@ async fn concurrent_changes_make_one_linear_history() {
         .map(|item| item["id"].as_str().unwrap().to_owned())
         .collect();
     let from = line.iter().position(|version| *version == start).unwrap();
-    assert_eq!(line.len() - from - 1, done.len(), "every change made one version");
+    assert_eq!(
+        line.len() - from - 1,
+        changes.len(),
+        "every change made one version"
+    );
     let mut history = HashMap::from([(start, empty)]);
     for pair in line[from..].windows(2) {
-        let next = done[&pair[1]].apply(&history[&pair[0]], &history);
+        let next = changes[&pair[1]].apply(&history[&pair[0]], &history);
         history.insert(pair[1].clone(), next);
     }
     let tables = all_tables(&history);

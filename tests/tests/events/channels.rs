@@ -41,19 +41,19 @@ async fn a_channel_is_made_read_changed_and_deleted() {
 
     // The token is shown once: later reads, the log and the records do not contain it.
     let path = format!("{CHANNELS}/{id}");
-    let read = events.get(&events.token, &path).await.expect_status(200);
+    let answer = events.get(&events.token, &path).await.expect_status(200);
     let mut expected = channel.clone();
     expected.as_object_mut().unwrap().remove("ingest_token");
     expected.as_object_mut().unwrap().remove("signing_secret");
-    assert_eq!(read.body, expected);
+    assert_eq!(answer.body, expected);
     let listed = events.get(&events.token, CHANNELS).await.expect_status(200);
     assert_eq!(listed.body, json!([expected]));
-    let kept = events.operator().run(&["check"]).expect_success().stdout + &events.log();
-    assert!(!kept.contains(token) && !kept.contains(secret));
+    let text = events.operator().run(&["check"]).expect_success().stdout + &events.log();
+    assert!(!text.contains(token) && !text.contains(secret));
 
     // The answer of a read can be sent back.
     let same = events
-        .put(&events.token, &path, &read.body)
+        .put(&events.token, &path, &answer.body)
         .await
         .expect_status(200);
     assert_eq!(same.body["signature"], signature);

@@ -71,8 +71,8 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
         let mut body = events.webhook_body("/flaky/10");
         body["filter"]["condition"] =
             json!({ "==": [{ "%": [{ "var": "details.payload.n" }, EACH] }, number % EACH] });
-        let made = events.subscribe(&body).await;
-        subscriptions.push(made["id"].as_str().unwrap().to_owned());
+        let subscription = events.subscribe(&body).await;
+        subscriptions.push(subscription["id"].as_str().unwrap().to_owned());
     }
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut ids: BTreeMap<usize, String> = BTreeMap::new();
@@ -82,7 +82,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
         let url = events.ingest_url(channel.id());
         let (from, until) = (next, (next + KILL_AFTER.max(count / 10)).min(count));
         let place = AtomicUsize::new(from);
-        let taken = std::sync::Mutex::new(Vec::new());
+        let answers = std::sync::Mutex::new(Vec::new());
         let clients = (0..CLIENTS).map(|_| async {
             loop {
                 let number = place.fetch_add(1, Ordering::SeqCst);
@@ -90,12 +90,12 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
                     return;
                 }
                 if let Ok(id) = post(&client, &url, channel.token(), number).await {
-                    taken.lock().unwrap().push((number, id));
+                    answers.lock().unwrap().push((number, id));
                 }
             }
         });
         futures::future::join_all(clients).await;
-        ids.extend(taken.into_inner().unwrap());
+        ids.extend(answers.into_inner().unwrap());
         // Kill the service while it processes these events.
         let (service, channel) = (&mut events.service, &channel);
         service.restart();
@@ -125,11 +125,11 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     }
     let pairs = missing.clone();
     let deadline = Instant::now() + Duration::from_secs(240 + count as u64 / 10);
-    let (mut seen, mut delivery_ids, mut accepted) = (0, BTreeMap::new(), BTreeMap::<_, u32>::new());
+    let (mut request_count, mut delivery_ids, mut accepted) = (0, BTreeMap::new(), BTreeMap::<_, u32>::new());
     let mut killed_at = Instant::now();
     while !missing.is_empty() {
         let received = events.receiver.received();
-        for one in &received[seen..] {
+        for one in &received[request_count..] {
             let subscription = one.json()["delivery"]["subscription_id"]
                 .as_str()
                 .unwrap()
@@ -140,16 +140,16 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
             }
             let pair = (one.header("x-service-event-id").to_owned(), subscription);
             assert!(pairs.contains(&pair), "{pair:?} does not match");
-            let known = delivery_ids
+            let delivery_id = delivery_ids
                 .entry(pair.clone())
                 .or_insert_with(|| one.delivery_id().to_owned());
-            assert_eq!(known, one.delivery_id(), "a repeat has another delivery id");
+            assert_eq!(delivery_id, one.delivery_id(), "a repeat has another delivery id");
             if one.answered == 200 {
                 *accepted.entry(pair.clone()).or_default() += 1;
                 missing.remove(&pair);
             }
         }
-        seen = received.len();
+        request_count = received.len();
         // A lost message is sent again after half a minute, or by the next process.
         if !faults.is_empty() && kills < MAX_KILLS && killed_at.elapsed() > KILL_EACH {
             events.service.restart();
@@ -166,7 +166,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     }
     let repeats: u32 = accepted.values().map(|times| times - 1).sum();
     println!(
-        "{count} events, {} pairs, {kills} kills, {seen} requests, {repeats} repeats of what was accepted, {:.0} s",
+        "{count} events, {} pairs, {kills} kills, {request_count} requests, {repeats} repeats of what was accepted, {:.0} s",
         pairs.len(),
         began.elapsed().as_secs_f64()
     );

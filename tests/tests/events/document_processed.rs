@@ -55,7 +55,7 @@ fn now() -> String {
 }
 
 /// Compares the received event with the contract, except for the fields of the run. Returns the event.
-async fn told(events: &Events, document: &str, source: &str, run: Option<&Value>) -> Value {
+async fn check_event(events: &Events, document: &str, source: &str, run: Option<&Value>) -> Value {
     let event = events.received("/content", 1).await.remove(0).json()["event"].clone();
     let mut expected = details();
     expected["schema_version"] = json!(1);
@@ -91,12 +91,12 @@ async fn told(events: &Events, document: &str, source: &str, run: Option<&Value>
     let id = event["event_id"].as_str().unwrap();
     let delivery = events.delivery_of(id, &["succeeded"]).await;
     assert_eq!(delivery["resource_id"], document);
-    counted(events).await;
+    check_counts(events).await;
     event
 }
 
 /// Asserts that one event counts once, with all of its meters.
-async fn counted(events: &Events) {
+async fn check_counts(events: &Events) {
     let mut metrics = vec![json!({ "id": "documents", "operation": "count" })];
     for (category, kind, _) in METERS {
         let id = format!("{category}_{kind}");
@@ -162,7 +162,7 @@ async fn a_workflow_run_tells_of_a_document() {
     let started: Value = serde_json::from_str(&started.expect_success().stdout).unwrap();
     let run_id = started["run_id"].as_str().unwrap();
     let run = json!({ "workflow_id": id, "workflow_run_id": run_id, "workflow_type": "ProcessDocument" });
-    let event = told(&events, "invoice-7", "workflow", Some(&run)).await;
+    let event = check_event(&events, "invoice-7", "workflow", Some(&run)).await;
     let detail = ended(&events, &format!("/workflows/runs/{id}/{run_id}")).await;
     assert_eq!(detail["result"], json!({ "event_id": event["event_id"] }));
 }
@@ -184,9 +184,9 @@ async fn a_process_tells_of_a_document() {
     });
     events.subscribe(&subscription).await;
     let channel = events.plain_channel().await;
-    let run_of = async |found: Value| {
+    let run_of = async |fields: Value| {
         let event = events
-            .event(&channel, &json!({ "document": "invoice-8", "found": found }))
+            .event(&channel, &json!({ "document": "invoice-8", "found": fields }))
             .await;
         let delivery = events
             .delivery_of(&event, &["running", "succeeded", "failed"])
@@ -197,7 +197,7 @@ async fn a_process_tells_of_a_document() {
     let run = run_of(details()).await;
     assert_eq!(run["status"], "COMPLETED", "{run}");
     let run = json!({ "workflow_id": run["workflow_id"], "workflow_run_id": run["run_id"], "workflow_type": "Process" });
-    let event = told(&events, "invoice-8", "process:documents/invoices", Some(&run)).await;
+    let event = check_event(&events, "invoice-8", "process:documents/invoices", Some(&run)).await;
     // A misspelt field is an error of the process, and no event is published.
     let failed = run_of(json!({ "pageCount": 3 })).await;
     let error = "https://serverlessworkflow.io/spec/1.0.0/errors/validation";
@@ -213,11 +213,11 @@ async fn a_process_tells_of_a_document() {
             .contains("'pageCount'"),
         "{failed}"
     );
-    let told = events
+    let deliveries = events
         .deliveries(&json!({ "action": ["document_processed"] }))
         .await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["event_id"], event["event_id"]);
+    assert_eq!(deliveries.len(), 1, "{deliveries:?}");
+    assert_eq!(deliveries[0]["event_id"], event["event_id"]);
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn another_service_tells_of_a_document_once_for_its_event_id() {
     for _ in 0..3 {
         publish(&envelope).expect_success();
     }
-    told(&events, "invoice-9", "documents", None).await;
+    check_event(&events, "invoice-9", "documents", None).await;
     for (field, value, why) in [
         ("/details/page_count", json!(-1), "$.details.page_count"),
         ("/details/schema_version", json!(2), "schema_version"),

@@ -167,7 +167,7 @@ async fn an_invalid_filter_has_the_words_of_a_creation() {
 async fn an_invalid_event_is_refused() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Reader);
-    for (event, named) in [
+    for (event, part) in [
         (json!([]), "$.event"),
         (json!("x"), "$.event"),
         (json!({ "event_category": "other" }), "$.event.event_category"),
@@ -185,19 +185,15 @@ async fn an_invalid_event_is_refused() {
         let refused = test(&service, &token, &json!({}), &event)
             .await
             .expect_error(400, "invalid_request");
-        assert!(
-            refused.message().contains(named),
-            "{event}: {}",
-            refused.message()
-        );
+        assert!(refused.message().contains(part), "{event}: {}", refused.message());
     }
-    for (body, named) in [
+    for (body, part) in [
         (json!({ "event": {} }), "filter"),
         (json!({ "filter": {} }), "event"),
     ] {
         let refused = service.post(&token, PATH, &body).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{}", refused.message());
+        assert!(refused.message().contains(part), "{}", refused.message());
     }
 }
 
@@ -229,8 +225,8 @@ async fn filter_test_needs_the_permission_to_read_and_stores_nothing() {
         .expect_status(200);
     let listed = service.get(&reader, "/events/subscriptions").await;
     assert_eq!(listed.expect_status(200).body, json!([]));
-    let found = service
+    let answer = service
         .post(&reader, "/events/deliveries/search", &json!({}))
         .await;
-    assert_eq!(found.expect_status(200).body["deliveries"], json!([]));
+    assert_eq!(answer.expect_status(200).body["deliveries"], json!([]));
 }

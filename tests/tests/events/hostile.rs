@@ -56,8 +56,8 @@ async fn each_attempt_ends_in_time_and_says_how() {
             "{meanness:?}: {delivery}"
         );
         // 4,096 bytes; each invalid UTF-8 byte may be shown as one character.
-        let shown = attempt["response_body"].as_str().unwrap_or_default();
-        assert!(shown.len() <= 4_096, "{meanness:?}");
+        let excerpt = attempt["response_body"].as_str().unwrap_or_default();
+        assert!(excerpt.len() <= 4_096, "{meanness:?}");
     }
     let after = memory_kb(&mut events);
     assert!(after < before + 100_000, "{before} KB before, {after} KB after");

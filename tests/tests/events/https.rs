@@ -67,9 +67,9 @@ async fn server(authority: &CertifiedIssuer<'_, KeyPair>, name: &str) -> (u16, A
         acceptor: Arc::new(config).into(),
     };
     let requests = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&requests);
+    let counter = Arc::clone(&requests);
     let router = Router::new().fallback(move || async move {
-        counted.fetch_add(1, Ordering::SeqCst);
+        counter.fetch_add(1, Ordering::SeqCst);
         "over TLS"
     });
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -104,15 +104,15 @@ async fn only_a_receiver_that_the_machine_trusts_is_sent_anything_locally() {
         let event = events.event(&channel, &json!({ "action": what })).await;
         let delivery = events.delivery_of(&event, &["succeeded", "retrying"]).await;
         let attempt = &delivery["attempts"][0];
-        let seen = (
+        let outcome = (
             delivery["status"].as_str().unwrap(),
             attempt["response_body"].as_str(),
             requests.load(Ordering::SeqCst),
         );
         match refusal {
-            None => assert_eq!(seen, ("succeeded", Some("over TLS"), 1), "{delivery}"),
+            None => assert_eq!(outcome, ("succeeded", Some("over TLS"), 1), "{delivery}"),
             Some(why) => {
-                assert_eq!(seen, ("retrying", None, 0), "{what}: {delivery}");
+                assert_eq!(outcome, ("retrying", None, 0), "{what}: {delivery}");
                 let error = attempt["error"].as_str().unwrap();
                 let begins = "Nothing was delivered to the URL: its certificate is not accepted: ";
                 assert!(error.starts_with(begins) && error.contains(why), "{error}");

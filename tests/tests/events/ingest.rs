@@ -36,7 +36,7 @@ async fn a_time_or_key_that_is_not_understood_is_warned_of() {
     let events = Events::start().await;
     let transform = json!({ "name": "times", "source": "t", "transform": { "timestamp_path": "at" } });
     let channel = events.channel(&transform).await;
-    for (body, shown) in [
+    for (body, part) in [
         (json!({ "at": "yesterday" }), Some("\"yesterday\"")),
         (json!({ "at": "20240310123000" }), Some("20240310123000")),
         (json!({ "at": { "seconds": 1 } }), Some("seconds")),
@@ -53,11 +53,8 @@ async fn a_time_or_key_that_is_not_understood_is_warned_of() {
         let request = events.request(Method::POST, &channel.url).token(channel.token());
         let answer = request.body(body.to_string()).await.expect_status(202);
         let warnings = &answer.body["warnings"];
-        match shown {
-            Some(shown) => assert!(
-                warnings[0].as_str().unwrap().contains(shown),
-                "{body}: {warnings}"
-            ),
+        match part {
+            Some(part) => assert!(warnings[0].as_str().unwrap().contains(part), "{body}: {warnings}"),
             None => assert!(warnings.is_null(), "{body}: {warnings}"),
         }
     }
@@ -69,13 +66,13 @@ async fn a_token_opens_its_channel_in_three_ways() {
     let channel = events.plain_channel().await;
     let request = || events.request(Method::POST, &channel.url);
     let token = channel.token();
-    let taken = [
+    let requests = [
         request().token(token),
         request().header("authorization", &format!("bearer {token}")),
         request().header("x-service-ingest-token", token),
         events.request(Method::POST, &format!("{}?a=b&token={token}", channel.url)),
     ];
-    for request in taken {
+    for request in requests {
         let answer = request.body("{}").await.expect_status(202);
         assert_eq!(answer.body.as_object().unwrap().len(), 1);
         assert_eq!(answer.body["event_id"].as_str().unwrap().len(), 36);
@@ -231,18 +228,18 @@ async fn field_of_an_event_is_given_else_transformed_else_the_default() {
     assert_eq!(event["project_id"], events.scope.project.as_str());
     assert_eq!(event["details"], json!({ "payload": {} }));
 
-    let sent = json!({
+    let body = json!({
         "action": "paid", "resource_type": "invoice", "resource_id": "i-7", "timestamp": "2026-01-02T05:04:05+02:00",
         "payload": [1, null], "details": { "amount": 12.50, "payload": "never" }, "idempotency_key": "k",
     });
-    let event = delivered(&events, &plain, &sent).await;
+    let event = delivered(&events, &plain, &body).await;
     assert_eq!(event["action"], "paid");
     assert_eq!(
         (&event["resource_type"], &event["resource_id"]),
         (&json!("invoice"), &json!("i-7"))
     );
     assert_eq!(event["timestamp"], "2026-01-02T03:04:05.000Z");
-    assert_eq!(event["details"], json!({ "amount": 12.5, "payload": sent }));
+    assert_eq!(event["details"], json!({ "amount": 12.5, "payload": body }));
 
     let channel = events
         .channel(&json!({
@@ -253,15 +250,15 @@ async fn field_of_an_event_is_given_else_transformed_else_the_default() {
             },
         }))
         .await;
-    let found = json!({ "kind": { "name": "sold" }, "objects": [{ "type": "order", "id": 81, "key": "k" }], "at": 1767225600 });
-    let event = delivered(&events, &channel, &found).await;
+    let body = json!({ "kind": { "name": "sold" }, "objects": [{ "type": "order", "id": 81, "key": "k" }], "at": 1767225600 });
+    let event = delivered(&events, &channel, &body).await;
     assert_eq!(event["action"], "sold");
     assert_eq!(
         (&event["resource_type"], &event["resource_id"]),
         (&json!("order"), &json!("81"))
     );
     assert_eq!(event["timestamp"], "2026-01-01T00:00:00.000Z");
-    assert_eq!(event["details"], json!({ "a": 1, "b": 2, "payload": found }));
+    assert_eq!(event["details"], json!({ "a": 1, "b": 2, "payload": body }));
     // A field of the body takes precedence over the path, and its details over those of the channel.
     let both = json!({ "action": "own", "kind": { "name": "found" }, "details": { "b": 3 }, "at": "soon" });
     let event = delivered(&events, &channel, &both).await;
@@ -471,17 +468,17 @@ async fn a_channel_beyond_its_rate_is_told_when_to_come_again_locally() {
             .token(channel.token())
             .body("{}")
     };
-    let mut taken = 0;
+    let mut count = 0;
     let refused = loop {
         let answer = send().await;
         if answer.status != 202 {
             break answer.expect_error(429, "too_many_requests");
         }
-        taken += 1;
+        count += 1;
         // A window of ten seconds may end meanwhile.
-        assert!(taken <= 100, "no request is refused");
+        assert!(count <= 100, "no request is refused");
     };
-    assert!(taken >= 10, "{taken}");
+    assert!(count >= 10, "{count}");
     let seconds: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=10).contains(&seconds), "{seconds}");
     // Requests with a wrong token do not count against the rate, and do not learn about it.

@@ -16,8 +16,8 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
         async move { events.subscribe(&body).await }
     };
     let subscription = subscribe("Approval").await;
-    let sent = json!({ "action": "Approval", "resource_type": "content_object", "resource_id": "doc-1" });
-    let event = events.event(&channel, &sent).await;
+    let body = json!({ "action": "Approval", "resource_type": "content_object", "resource_id": "doc-1" });
+    let event = events.event(&channel, &body).await;
     let delivery = events.delivery_of(&event, &["running"]).await;
     let run = format!(
         "/workflows/runs/{}/{}",
@@ -30,7 +30,7 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
         json!({ "documents": [], "type": "Steps" })
     );
     assert_eq!(detail["input"]["event"]["event_id"], event.as_str());
-    assert_eq!(detail["input"]["event"]["details"]["payload"], sent);
+    assert_eq!(detail["input"]["event"]["details"]["payload"], body);
     let delivery_part = json!({ "id": delivery["id"], "subscription_id": subscription["id"], "attempt": 1 });
     assert_eq!(detail["input"]["delivery"], delivery_part);
     // Listings find the delivery by fields of the event and of the subscription.
@@ -39,21 +39,21 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
         json!({ "event_name": "Approval" }),
         json!({ "document_id": "doc-1" }),
     ] {
-        let found = events
+        let list = events
             .post(&events.token, "/workflows/runs", &filter)
             .await
             .expect_status(200)
             .body;
-        assert_eq!(found["runs"].as_array().unwrap().len(), 1, "{filter}: {found}");
+        assert_eq!(list["runs"].as_array().unwrap().len(), 1, "{filter}: {list}");
     }
-    let done = events
+    events
         .post(
             &events.token,
             &format!("{run}/signal/Approve"),
             &json!({ "message": "yes" }),
         )
-        .await;
-    done.expect_status(200);
+        .await
+        .expect_status(200);
     events.delivery_of(&event, &["succeeded"]).await;
 }
 
@@ -150,10 +150,10 @@ async fn events_of_other_services_are_matched_and_invalid_ones_are_set_aside_wit
     let delivery = events.delivery_of("cms-invoice", &["succeeded"]).await;
     assert_eq!(delivery["source"], "cms");
     let received = events.received("/content", 1).await;
-    let mut sent = envelope("invoice");
-    sent["timestamp"] = json!("2026-01-02T03:04:05.000Z");
-    sent["tenant_id"] = Value::Null;
-    assert_eq!(received[0].json()["event"], sent);
+    let mut expected = envelope("invoice");
+    expected["timestamp"] = json!("2026-01-02T03:04:05.000Z");
+    expected["tenant_id"] = Value::Null;
+    assert_eq!(received[0].json()["event"], expected);
     assert_eq!(events.receiver.received().len(), 1);
 
     let mut wrong = envelope("invoice");

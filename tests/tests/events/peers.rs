@@ -23,7 +23,7 @@ async fn third_party_verifiers_accept_our_deliveries_and_nothing_else() {
         .event(&channel, &json!({ "text": "Grüße, 世界 — \u{1f600}" }))
         .await;
     let received = events.received("/signed", 1).await;
-    let given = json!({ "secret": subscription["signing_secret"], "headers": received[0].headers, "body": received[0].body });
+    let input = json!({ "secret": subscription["signing_secret"], "headers": received[0].headers, "body": received[0].body });
     let mut verifier = Command::new(tools_python())
         .arg("peers/webhooks/verify.py")
         .stdin(Stdio::piped())
@@ -34,11 +34,11 @@ async fn third_party_verifiers_accept_our_deliveries_and_nothing_else() {
         .stdin
         .take()
         .unwrap()
-        .write_all(given.to_string().as_bytes())
+        .write_all(input.to_string().as_bytes())
         .unwrap();
     let output = verifier.wait_with_output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    insta::assert_json_snapshot!(said, @r#"{
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    insta::assert_json_snapshot!(report, @r#"{
   "standard": true,
   "standard, another byte": false,
   "standard, another id": false,
@@ -130,16 +130,16 @@ async fn the_payloads_of_github_arrive_as_they_were_sent() {
             example.event,
             one.body
         );
-        let (event, sent) = (
+        let (event, payload) = (
             &one.json()["event"],
             serde_json::from_str::<Value>(example.payload.get()).unwrap(),
         );
-        let action = sent["action"].as_str().unwrap_or("none");
+        let action = payload["action"].as_str().unwrap_or("none");
         assert_eq!(
             (&event["action"], &event["details"]["host"]),
             (&json!(action), &json!("github.com"))
         );
-        let repository = sent["repository"]["full_name"].as_str().unwrap_or(id);
+        let repository = payload["repository"]["full_name"].as_str().unwrap_or(id);
         assert_eq!(event["resource_id"], repository, "{}", example.event);
     }
     assert_eq!(received.len(), ids.len(), "something came twice");

@@ -60,8 +60,8 @@ async fn page_among_thousands_of_other_runs_is_full_unless_the_listing_ends_loca
     }
     for first in (0..OTHERS).step_by(AT_ONCE) {
         let body = json!({ "action": "common" });
-        let sent = (first..OTHERS.min(first + AT_ONCE)).map(|_| events.event(&channel, &body));
-        join_all(sent).await;
+        let sends = (first..OTHERS.min(first + AT_ONCE)).map(|_| events.event(&channel, &body));
+        join_all(sends).await;
     }
     let deadline = Instant::now() + WITHIN;
     let of_common = json!({ "rule_id": common, "page_size": 500 });
@@ -108,11 +108,12 @@ async fn page_among_thousands_of_other_runs_is_full_unless_the_listing_ends_loca
     }
     for (limit, has_more) in [(3, false), (2, true)] {
         let search = json!({ "action": ["rare"], "limit": limit });
-        let found = events
+        let page = events
             .post(&events.token, "/events/deliveries/search", &search)
-            .await;
-        let found = found.expect_status(200).body;
-        assert_eq!(found["deliveries"].as_array().unwrap().len(), limit, "{found}");
-        assert_eq!(found["next_cursor"].is_string(), has_more, "{found}");
+            .await
+            .expect_status(200)
+            .body;
+        assert_eq!(page["deliveries"].as_array().unwrap().len(), limit, "{page}");
+        assert_eq!(page["next_cursor"].is_string(), has_more, "{page}");
     }
 }

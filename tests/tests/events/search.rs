@@ -17,9 +17,9 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
     let mut ids = Vec::new();
     for n in 0..12 {
         let action = if n % 2 == 1 { "odd" } else { "even" };
-        let sent =
+        let body =
             json!({ "action": action, "resource_type": "thing", "resource_id": format!("r-{}", n % 3) });
-        ids.push(events.event(&channel, &sent).await);
+        ids.push(events.event(&channel, &body).await);
     }
     let deadline = Instant::now() + WITHIN;
     while events
@@ -65,11 +65,11 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
         (json!({ "event_id": "none" }), 0),
         (json!({ "event_id": "x".repeat(3_000) }), 0),
     ] {
-        let found = events.deliveries(&search).await;
+        let deliveries = events.deliveries(&search).await;
         assert!(
-            found.len() == count || (search.get("from").is_some() && found.len() >= count),
+            deliveries.len() == count || (search.get("from").is_some() && deliveries.len() >= count),
             "{search}: {}",
-            found.len()
+            deliveries.len()
         );
     }
     // Pages add up to the same list.

@@ -72,17 +72,17 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
     let flags = ["enabled", "is_system", "protected"].map(|flag| subscription[flag].as_bool().unwrap());
     assert_eq!(flags, [true, false, false]);
 
-    let read = events.get(&events.token, &path).await.expect_status(200);
+    let answer = events.get(&events.token, &path).await.expect_status(200);
     let mut expected = subscription.clone();
     expected.as_object_mut().unwrap().remove("signing_secret");
-    assert_eq!(read.body, expected);
+    assert_eq!(answer.body, expected);
     let listed = events.get(&events.token, SUBSCRIPTIONS).await.expect_status(200);
     assert_eq!(listed.body, json!([expected]));
     assert!(!events.log().contains(secret));
 
     // The answer of a read can be sent back; omitted fields stay.
     let same = events
-        .put(&events.token, &path, &read.body)
+        .put(&events.token, &path, &answer.body)
         .await
         .expect_status(200);
     assert_eq!(
@@ -325,8 +325,8 @@ async fn invalid_subscription_is_refused_with_a_sentence_locally() {
     assert_eq!(events.get(&events.token, SUBSCRIPTIONS).await.body, json!([]));
 
     // A change follows the same rules.
-    let made = events.subscribe(&body()).await;
-    let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().unwrap());
+    let subscription = events.subscribe(&body()).await;
+    let path = format!("{SUBSCRIPTIONS}/{}", subscription["id"].as_str().unwrap());
     for (change, message) in [
         (
             json!({ "target": { "url": "https://10.0.0.1/" } }),
@@ -378,20 +378,20 @@ async fn system_subscriptions_are_visible_and_protected_ones_can_be_replaced() {
     std::fs::write(&file, events.webhook_body("/system").to_string()).unwrap();
     let file = file.to_str().unwrap();
     let create = |more: &[&str]| {
-        let made = events
+        let output = events
             .scope
             .ops_json(&[&["subscription", "create", "--file", file], more].concat());
-        made["subscription_id"].as_str().unwrap().to_owned()
+        output["subscription_id"].as_str().unwrap().to_owned()
     };
     let (open, shut) = (create(&[]), create(&["--protected"]));
     let path = |id: &str| format!("{SUBSCRIPTIONS}/{id}");
-    let seen = events
+    let record = events
         .get(&events.token, &path(&shut))
         .await
         .expect_status(200)
         .body;
     assert_eq!(
-        (&seen["is_system"], &seen["protected"]),
+        (&record["is_system"], &record["protected"]),
         (&json!(true), &json!(true))
     );
     let message = format!(
@@ -469,8 +469,8 @@ async fn system_subscriptions_are_visible_and_protected_ones_can_be_replaced() {
 #[tokio::test]
 async fn a_subscription_is_its_projects_own() {
     let events = Events::start().await;
-    let made = events.webhook("/mine").await;
-    let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().unwrap());
+    let subscription = events.webhook("/mine").await;
+    let path = format!("{SUBSCRIPTIONS}/{}", subscription["id"].as_str().unwrap());
     for persona in [Persona::OtherProject, Persona::OtherAccount] {
         let other = events.scope.token(persona);
         events.get(&other, &path).await.expect_error(404, "not_found");

@@ -32,7 +32,7 @@ async fn an_event_keeps_the_tenant_of_the_caller_who_caused_it() {
         }
     }
     let received = events.received("/runs", expected.len()).await;
-    let mut told: Vec<_> = received
+    let mut actual: Vec<_> = received
         .iter()
         .map(|request| {
             let event = &request.json()["event"];
@@ -43,7 +43,7 @@ async fn an_event_keeps_the_tenant_of_the_caller_who_caused_it() {
     let by_run = |one: &(String, String, Value), other: &(String, String, Value)| {
         (&one.0, &one.1).cmp(&(&other.0, &other.1))
     };
-    told.sort_by(by_run);
+    actual.sort_by(by_run);
     expected.sort_by(by_run);
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }

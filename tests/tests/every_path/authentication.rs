@@ -249,9 +249,13 @@ async fn a_good_request_id_is_echoed_and_a_bad_one_replaced() {
             .header("x-request-id", id)
             .await
             .expect_status(200);
-        let made = answer.header("x-request-id");
-        assert_ne!(made, id);
-        assert_eq!(redacted(&json!(made)), json!("<id>"), "{id:?} became {made:?}");
+        let new_id = answer.header("x-request-id");
+        assert_ne!(new_id, id);
+        assert_eq!(
+            redacted(&json!(new_id)),
+            json!("<id>"),
+            "{id:?} became {new_id:?}"
+        );
     }
     let first = service.get(&token, "/prompts").await;
     let second = service.get(&token, "/prompts").await;
@@ -311,11 +315,11 @@ async fn resource_of_another_project_answers_as_a_missing_one() {
         assert!(!listed.text().contains(&id), "{persona:?}");
         let facets =
             json!({ "facets": [{ "name": "names", "field": "project" }], "query": { "name": "Ours" } });
-        let counted = service
+        let answer = service
             .post(&stranger, "/prompts/facets", &facets)
             .await
             .expect_status(200);
-        assert_eq!(counted.body["total"], 0, "{persona:?}");
+        assert_eq!(answer.body["total"], 0, "{persona:?}");
     }
     let unchanged = service
         .get(&developer, &format!("/prompts/{id}"))

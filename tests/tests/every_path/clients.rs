@@ -27,13 +27,13 @@ fn run(command: &mut Command) -> String {
         stdout,
         stderr,
     } = command.output().expect("the program starts");
-    let said = format!(
+    let output = format!(
         "{}{}",
         String::from_utf8_lossy(&stdout),
         String::from_utf8_lossy(&stderr)
     );
-    assert!(status.success(), "{command:?}: {said}");
-    said
+    assert!(status.success(), "{command:?}: {output}");
+    output
 }
 
 #[test]
@@ -121,10 +121,10 @@ async fn the_generated_typescript_client_walks_the_tour_locally() {
         format!("export default {generation};"),
     )
     .unwrap();
-    let said = run(node_program("openapi-ts")
+    let output = run(node_program("openapi-ts")
         .current_dir(folder)
         .arg("--no-log-file"));
-    assert!(!said.to_lowercase().contains("warn"), "{said}");
+    assert!(!output.to_lowercase().contains("warn"), "{output}");
     run(node_program("tsc").current_dir(folder));
     let mut node = Command::new("node");
     node.current_dir(folder).arg("built/tour.js");
@@ -209,17 +209,17 @@ async fn followed(runs: &Runs, origin: &str, run: &Run, after_first: impl AsyncF
             let _ = sender.send(serde_json::from_str::<Value>(&line).unwrap());
         }
     });
-    let mut said = vec![lines.recv().await.expect("a message")];
+    let mut messages = vec![lines.recv().await.expect("a message")];
     after_first().await;
     while let Some(line) = lines.recv().await {
-        said.push(line);
+        messages.push(line);
     }
     assert!(node.wait().unwrap().success());
-    said
+    messages
 }
 
-fn texts(said: &[Value]) -> Vec<&str> {
-    let messages = said.iter().filter(|line| line["message"].is_string());
+fn texts(lines: &[Value]) -> Vec<&str> {
+    let messages = lines.iter().filter(|line| line["message"].is_string());
     messages.map(|line| line["message"].as_str().unwrap()).collect()
 }
 
@@ -233,7 +233,7 @@ async fn an_event_source_gets_every_message_once_and_stops_by_itself_locally() {
         let body = json!({ "type": "PROGRESS", "message": message });
         runs.update(&run, &body).await.expect_status(200);
     };
-    let said = followed(&runs, &origin, &run, async || {
+    let lines = followed(&runs, &origin, &run, async || {
         publish("one").await;
         publish("two").await;
         cut.send(()).unwrap();
@@ -248,8 +248,8 @@ async fn an_event_source_gets_every_message_once_and_stops_by_itself_locally() {
         "three",
         "The run is COMPLETED.",
     ];
-    assert_eq!(texts(&said), expected, "{said:?}");
-    assert_eq!(said.last().unwrap(), &json!({ "stopped": 204 }));
+    assert_eq!(texts(&lines), expected, "{lines:?}");
+    assert_eq!(lines.last().unwrap(), &json!({ "stopped": 204 }));
 
     let closed = followed(&runs, &origin, &run, async || {}).await;
     assert_eq!(texts(&closed), expected, "{closed:?}");
@@ -260,7 +260,7 @@ async fn an_event_source_gets_every_message_once_and_stops_by_itself_locally() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reference_page_sends_its_examples_in_chromium_locally() {
     let service = Service::start_local().await;
-    let said = run(Command::new("node")
+    let output = run(Command::new("node")
         .arg(Path::new(CLIENTS).join("reference.mjs"))
         .arg(peers_node())
         .args([
@@ -268,12 +268,12 @@ async fn reference_page_sends_its_examples_in_chromium_locally() {
             service.origin(),
             &service.scope().token(Persona::Developer),
         ]));
-    let found: Value = serde_json::from_str(&said).unwrap();
+    let actual: Value = serde_json::from_str(&output).unwrap();
     let expected = json!({
         "page": "/docs",
         "answers": { "createPrompt": "201", "listPrompts": "200" },
         "errors": [],
         "hosts": [service.address()],
     });
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }

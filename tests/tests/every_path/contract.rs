@@ -212,7 +212,7 @@ async fn the_document_has_what_the_contract_promises() {
             answers.keys().any(|status| status.starts_with('2')),
             "{id} shows no success"
         );
-        let named = operation.template.matches('{').count();
+        let count = operation.template.matches('{').count();
         let parameters = operation.document["parameters"]
             .as_array()
             .cloned()
@@ -221,7 +221,7 @@ async fn the_document_has_what_the_contract_promises() {
             .iter()
             .filter(|parameter| parameter["in"] == "path")
             .count();
-        assert_eq!(described, named, "{id} does not describe its path");
+        assert_eq!(described, count, "{id} does not describe its path");
     }
 }
 
@@ -254,9 +254,9 @@ async fn without_permission_every_operation_is_403() {
             .token(&nobody)
             .await
             .expect_error(403, "forbidden");
-        let named = refused.message().split([' ', '.']).any(|word| word.contains(':'));
+        let names_permission = refused.message().split([' ', '.']).any(|word| word.contains(':'));
         assert!(
-            named,
+            names_permission,
             "{} names no permission: {}",
             refused.request,
             refused.message()

@@ -57,8 +57,8 @@ async fn description_of_a_prompt_or_subscription_is_kept_up_to_its_limit() {
         body
     };
     check(&store, Method::POST, "/prompts", "/description", described).await;
-    let made = store.service.post(&store.token, "/prompts", &described()).await;
-    let path = format!("/prompts/{}", made.expect_status(201).id());
+    let answer = store.service.post(&store.token, "/prompts", &described()).await;
+    let path = format!("/prompts/{}", answer.expect_status(201).id());
     check(
         &store,
         Method::PUT,
@@ -67,16 +67,16 @@ async fn description_of_a_prompt_or_subscription_is_kept_up_to_its_limit() {
         || json!({ "description": "" }),
     )
     .await;
-    let kept = store.service.get(&store.token, &path).await.expect_status(200);
-    assert_eq!(kept.body["description"], "𝄞".repeat(MOST));
+    let answer = store.service.get(&store.token, &path).await.expect_status(200);
+    assert_eq!(answer.body["description"], "𝄞".repeat(MOST));
 
     let subscriptions = "/events/subscriptions";
     check(&store, Method::POST, subscriptions, "/description", subscription).await;
-    let made = store
+    let answer = store
         .service
         .post(&store.token, subscriptions, &subscription())
         .await;
-    let path = format!("{subscriptions}/{}", made.expect_status(201).id());
+    let path = format!("{subscriptions}/{}", answer.expect_status(201).id());
     check(
         &store,
         Method::PUT,
@@ -99,8 +99,8 @@ async fn description_of_a_store_or_dashboard_is_kept_up_to_its_limit() {
     };
     let path = store.path("/dashboards");
     check(&store, Method::POST, &path, "/description", described).await;
-    let made = store.post("/dashboards", &described()).await.expect_status(201);
-    let path = format!("{path}/{}", made.id());
+    let answer = store.post("/dashboards", &described()).await.expect_status(201);
+    let path = format!("{path}/{}", answer.id());
     check(
         &store,
         Method::PUT,

@@ -17,7 +17,7 @@ struct Story {
     world: Events,
     names: Names,
     operations: BTreeMap<String, (Method, String)>,
-    sent: BTreeSet<String>,
+    covered_operations: BTreeSet<String>,
     ingest_token: String,
     faults: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl Story {
             world,
             names,
             operations,
-            sent: BTreeSet::new(),
+            covered_operations: BTreeSet::new(),
             ingest_token: String::new(),
             faults: Vec::new(),
         }
@@ -55,7 +55,7 @@ impl Story {
             if self.world.has(&self.operations[operation].1) {
                 self.send(operation).await;
             } else {
-                self.sent.insert(operation.to_owned());
+                self.covered_operations.insert(operation.to_owned());
             }
         }
     }
@@ -67,7 +67,7 @@ impl Story {
             .answer(operation, &example)
             .await
             .expect_status(example.status());
-        self.sent.insert(operation.to_owned());
+        self.covered_operations.insert(operation.to_owned());
         let body = match answer.header("content-type") {
             "text/event-stream" => json!(answer.text()),
             _ => answer.body.clone(),
@@ -77,9 +77,9 @@ impl Story {
         if tests::variable("UPDATE_EXAMPLES").is_some() {
             example.write_body(like);
         } else if example.body() != Some(&like) {
-            let said = example.body().unwrap_or(&Value::Null);
+            let body = example.body().unwrap_or(&Value::Null);
             self.faults.push(format!(
-                "{operation} says {said:#}\nand the service answers {like:#}"
+                "{operation} says {body:#}\nand the service answers {like:#}"
             ));
         }
         answer
@@ -157,14 +157,14 @@ impl Story {
                 .ops(&["event", "publish", "--file", &file.to_string_lossy()]);
             published.expect_success();
         }
-        let counted = json!({
+        let query = json!({
             "from": "2026-11-01T00:00:00Z", "to": "2026-11-04", "metrics": [{ "id": "documents", "operation": "count" }],
         });
         let deadline = Instant::now() + WITHIN;
         loop {
             let answer = self
                 .world
-                .post(&self.world.token, "/audit-trail/aggregate", &counted)
+                .post(&self.world.token, "/audit-trail/aggregate", &query)
                 .await;
             let answer = answer.expect_status(200);
             if answer.body["rows"][0]["metrics"]["documents"] == pages.len() {
@@ -310,7 +310,7 @@ async fn every_example_is_answered_as_it_says() {
         "{}\nUPDATE_EXAMPLES=1 writes these answers into the examples; `make openapi` puts them into the document.",
         story.faults.join("\n")
     );
-    assert_eq!(story.sent, examples::all());
+    assert_eq!(story.covered_operations, examples::all());
     let operations: BTreeSet<_> = story.operations.into_keys().collect();
-    assert_eq!(story.sent, operations);
+    assert_eq!(story.covered_operations, operations);
 }

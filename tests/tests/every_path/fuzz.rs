@@ -107,8 +107,8 @@ async fn every_answer_is_as_the_document_says_locally() {
     let statuses = statuses(&std::fs::read_to_string(report).unwrap());
     let all: u64 = statuses.values().sum();
     let share = |is_counted: fn(u16) -> bool| {
-        let counted = statuses.iter().filter(|(status, _)| is_counted(**status));
-        counted.map(|(_, count)| count).sum::<u64>() as f64 / all as f64
+        let counts = statuses.iter().filter(|(status, _)| is_counted(**status));
+        counts.map(|(_, count)| count).sum::<u64>() as f64 / all as f64
     };
     let successes = share(|status| status < 300);
     let handled = share(|status| ![401, 404, 405].contains(&status));

@@ -127,8 +127,8 @@ async fn an_unknown_path_is_404() {
         format!("{origin}/.env"),
     ] {
         for method in [Method::GET, Method::POST, Method::DELETE] {
-            let known = service.request(method.clone(), &path).token(&token).await;
-            known.expect_error(404, "not_found");
+            let answer = service.request(method.clone(), &path).token(&token).await;
+            answer.expect_error(404, "not_found");
             let unknown = service.request(method, &path).await;
             unknown.expect_error(404, "not_found");
         }

@@ -29,8 +29,8 @@ fn channel(name: &str, details: &str) -> Value {
 
 impl World {
     async fn make(&self, path: &str, body: &Value) -> String {
-        let made = self.service.post(&self.token, path, body).await;
-        made.expect_status(201).id()
+        let answer = self.service.post(&self.token, path, body).await;
+        answer.expect_status(201).id()
     }
 
     async fn list(&self, path: &str) -> Vec<Value> {
@@ -73,7 +73,7 @@ impl World {
             let pages = self.pages(path, &format!("page_size={size}")).await;
             assert_eq!(pages, (complete.clone(), sizes.to_vec()), "{path}");
         }
-        for (query, named) in [
+        for (query, part) in [
             ("page_size=0", "page_size"),
             ("page_size=1001", "page_size"),
             ("page_size=-1", "page_size"),
@@ -83,11 +83,7 @@ impl World {
         ] {
             let refused = self.service.get(&self.token, &format!("{path}?{query}")).await;
             let refused = refused.expect_error(400, "invalid_request");
-            assert!(
-                refused.message().contains(named),
-                "{query}: {}",
-                refused.message()
-            );
+            assert!(refused.message().contains(part), "{query}: {}", refused.message());
         }
         let long = format!("{path}?next_page_token={}", "x".repeat(201));
         let refused = self.service.get(&self.token, &long).await;
@@ -171,8 +167,8 @@ async fn pages_of_prompts_versions_and_forks_have_each_entry_once() {
     missing.await.expect_error(404, "not_found");
 
     // A page contains entries that match the filter.
-    let (found, sizes) = world.pages("/prompts", "name=other&page_size=3").await;
-    assert_eq!((found.len(), sizes), (4, vec![3, 1]));
+    let (prompts, sizes) = world.pages("/prompts", "name=other&page_size=3").await;
+    assert_eq!((prompts.len(), sizes), (4, vec![3, 1]));
     for window in ["limit=2", "offset=1"] {
         let both = world
             .service
@@ -310,10 +306,10 @@ async fn a_token_opens_nothing_of_another_project() {
         scope.token(Persona::OtherProject),
     );
     for name in ["a", "b"] {
-        let made = service
+        service
             .post(&token, "/events/channels", &channel(name, "x"))
-            .await;
-        made.expect_status(201);
+            .await
+            .expect_status(201);
     }
     let first = service.get(&token, "/events/channels?page_size=1").await;
     let position = first.header("x-next-page-token");

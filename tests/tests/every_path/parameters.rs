@@ -28,7 +28,7 @@ impl World {
             .append("t", &json!([{ "id": 1 }, { "id": 2 }]))
             .await
             .expect_status(200);
-        let made = store.post("/dashboards", &dashboard_over_t()).await;
+        let answer = store.post("/dashboards", &dashboard_over_t()).await;
         let template = store
             .service
             .post(&store.token, "/prompts", &prompt("Greeting"))
@@ -36,7 +36,7 @@ impl World {
         let ids = vec![
             ("store_id", store.id.clone()),
             ("table_name", "t".to_owned()),
-            ("dashboard_id", made.expect_status(201).id()),
+            ("dashboard_id", answer.expect_status(201).id()),
             ("pt_id", template.expect_status(201).id()),
         ];
         let admin = store.scope.token(Persona::AccountAdmin);
@@ -76,7 +76,7 @@ fn dashboard_over_t() -> Value {
 }
 
 /// Returns what an answer says besides its links.
-fn said(answer: &Answer) -> Value {
+fn content(answer: &Answer) -> Value {
     let mut body = answer.body.clone();
     if let Some(body) = body.as_object_mut() {
         body.remove("url");
@@ -86,7 +86,7 @@ fn said(answer: &Answer) -> Value {
 
 /// Paths with the query parameters of their GET, and the type or format of each.
 fn parameters(document: &Value) -> Vec<(String, String, String)> {
-    let mut found = Vec::new();
+    let mut triples = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let parameters = operations["get"]["parameters"].as_array();
         for parameter in parameters
@@ -101,10 +101,10 @@ fn parameters(document: &Value) -> Vec<(String, String, String)> {
                 () => "other",
             };
             let name = parameter["name"].as_str().unwrap();
-            found.push((path.clone(), name.to_owned(), kind.to_owned()));
+            triples.push((path.clone(), name.to_owned(), kind.to_owned()));
         }
     }
-    found
+    triples
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn query_parameter_that_is_empty_counts_as_left_out() {
         for query in [format!("{name}="), name.clone(), format!("&{name}=&")] {
             let answer = world.get(&format!("{path}?{query}")).await;
             assert_eq!(answer.status, 200, "{path}?{query}: {}", answer.text());
-            assert_eq!(said(&answer), said(&plain), "{path}?{query}");
+            assert_eq!(content(&answer), content(&plain), "{path}?{query}");
         }
         count += 1;
     }
@@ -138,7 +138,7 @@ async fn query_parameter_that_is_whole_is_an_integer() {
         for number in ["1.0", "1e0", "0.1e1"] {
             let answer = world.get(&format!("{path}?{name}={number}")).await;
             assert_eq!(answer.status, 200, "{path}?{name}={number}: {}", answer.text());
-            assert_eq!(said(&answer), said(&plain), "{path}?{name}={number}");
+            assert_eq!(content(&answer), content(&plain), "{path}?{name}={number}");
         }
         for number in ["1.5", "1.", ".5", "x", "0x1", "inf", "1e400"] {
             let refused = world.get(&format!("{path}?{name}={number}")).await;

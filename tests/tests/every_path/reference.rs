@@ -193,10 +193,10 @@ fn says_more(field: &str, description: &str) -> bool {
         let words = spaced.split(|letter: char| !letter.is_alphanumeric());
         words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
-    let named = words(field);
-    let mut said = words(description);
-    said.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
-    !said.is_subset(&named)
+    let name_words = words(field);
+    let mut description_words = words(description);
+    description_words.retain(|word| !EMPTY_WORDS.contains(&word.as_str()));
+    !description_words.is_subset(&name_words)
 }
 
 #[test]

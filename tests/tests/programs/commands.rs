@@ -54,8 +54,8 @@ fn the_installed_program_runs_from_the_path() {
         let arguments = [prefix.to_str().unwrap(), programs.to_str().unwrap()];
         String::from_utf8(checkout.run("infra/local/install", &arguments).stdout).unwrap()
     };
-    let said = install();
-    assert!(said.contains("is not on your PATH; add: export PATH="), "{said}");
+    let text = install();
+    assert!(text.contains("is not on your PATH; add: export PATH="), "{text}");
     let run = |arguments: &[&str]| {
         let ran = checkout.run("prefix/bin/millrace", arguments);
         String::from_utf8(ran.stdout).unwrap()

@@ -50,15 +50,15 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         .body;
     // Restart, so that the WAL starts small.
     service.restart_by(&IGNORING);
-    let mut made = vec![
+    let mut prompts = vec![
         service
             .post(&token, "/prompts", &prompt("Before"))
             .await
             .expect_status(201),
     ];
     let wal = service.data_dir().join("records.sqlite-wal");
-    let taken = fs::metadata(&wal).unwrap().len();
-    limit(&mut service, &(taken + ROOM).to_string());
+    let bytes = fs::metadata(&wal).unwrap().len();
+    limit(&mut service, &(bytes + ROOM).to_string());
     let id = channel["id"].as_str().unwrap();
     let url = format!(
         "{}/webhooks/events/{}/{}/{id}",
@@ -68,7 +68,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
     );
     let ingest_token = channel["ingest_token"].as_str().unwrap();
     // Event details of this size are stored as an object.
-    let large = json!({ "text": "a".repeat(usize::try_from(taken + ROOM).unwrap().clamp(150_000, 240_000)) });
+    let large = json!({ "text": "a".repeat(usize::try_from(bytes + ROOM).unwrap().clamp(150_000, 240_000)) });
     let event = || {
         service
             .request(Method::POST, &url)
@@ -81,7 +81,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
     for _ in 0..MOST {
         let answer = service.post(&token, "/prompts", &prompt(&unique("more"))).await;
         match answer.status {
-            201 => made.push(answer),
+            201 => prompts.push(answer),
             _ => {
                 check_refused(&answer);
                 refused += 1;
@@ -92,8 +92,8 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         }
     }
     assert_eq!(refused, 10, "the disk is never full");
-    let read = format!("/prompts/{}", made[0].id());
-    service.get(&token, &read).await.expect_status(200);
+    let first_path = format!("/prompts/{}", prompts[0].id());
+    service.get(&token, &first_path).await.expect_status(200);
     assert!(
         service.log().contains("nothing of it was written"),
         "{}",
@@ -106,7 +106,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         .token(ingest_token)
         .json(&large);
     event.await.expect_status(202);
-    made.push(
+    prompts.push(
         service
             .post(&token, "/prompts", &prompt("After"))
             .await
@@ -122,12 +122,12 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         if restarted {
             service.restart();
         }
-        let found: Value = service.get(&token, "/prompts").await.expect_status(200).body;
-        assert_eq!(found.as_array().unwrap().len(), made.len());
-        for one in &made {
+        let list: Value = service.get(&token, "/prompts").await.expect_status(200).body;
+        assert_eq!(list.as_array().unwrap().len(), prompts.len());
+        for one in &prompts {
             let path = format!("/prompts/{}", one.id());
-            let read = service.get(&token, &path).await.expect_status(200);
-            assert_eq!(read.body, one.body);
+            let answer = service.get(&token, &path).await.expect_status(200);
+            assert_eq!(answer.body, one.body);
         }
         assert_eq!(service.operator().json(&["check"])["findings"], json!([]));
     }

@@ -53,19 +53,19 @@ impl World {
     /// Gives an event to a function, freezes it, and asserts that no work was left. Its connections are
     /// closed before it continues, as AWS closes idle ones.
     async fn ask(&self, function: &mut Function, event: Value) -> Answer {
-        let known = self.aws.calls_after(0).len();
+        let count = self.aws.calls_after(0).len();
         let answer = function.invoke(event).await;
         wait_for_children(function).await;
         function.freeze();
-        for call in self.aws.calls_after(known) {
+        for call in self.aws.calls_after(count) {
             let in_time = call.answered.is_some_and(|answered| answered <= answer.at);
             assert!(in_time, "{} was under way after the answer", call.name);
         }
-        let made = self.aws.calls_after(0).len();
+        let count = self.aws.calls_after(0).len();
         self.aws.close_connections().await;
         function.thaw();
         assert_eq!(
-            self.aws.calls_after(made).len(),
+            self.aws.calls_after(count).len(),
             0,
             "called while nothing was asked"
         );
@@ -129,8 +129,8 @@ async fn prompts_function_frozen_after_each_answer_loses_nothing_locally() {
     let mut function = world.function("prompts").await;
     for _ in 0..FREEZES {
         let body = json!({ "name": unique("prompt"), "role": "user", "content_type": "handlebars", "content": "Hello {{name}}!" });
-        let made = world.ask_api(&mut function, "POST", "/prompts", &body, 201).await;
-        let id = made["id"].as_str().unwrap();
+        let prompt = world.ask_api(&mut function, "POST", "/prompts", &body, 201).await;
+        let id = prompt["id"].as_str().unwrap();
         assert_eq!(world.records_of(id).await, 1);
         world
             .ask_api(&mut function, "GET", &format!("/prompts/{id}"), &Value::Null, 200)
@@ -147,9 +147,9 @@ async fn prompts_function_frozen_after_each_answer_loses_nothing_locally() {
 async fn datastores_function_frozen_after_each_answer_loses_nothing_locally() {
     let world = World::start().await;
     let mut function = world.function("datastores").await;
-    let made = json!({ "name": unique("store") });
-    let made = world.ask_api(&mut function, "POST", "/data", &made, 201).await;
-    let id = made["id"].as_str().unwrap();
+    let body = json!({ "name": unique("store") });
+    let store = world.ask_api(&mut function, "POST", "/data", &body, 201).await;
+    let id = store["id"].as_str().unwrap();
     let columns = json!([{ "name": "id", "type": "BIGINT", "primary_key": true }]);
     let table = json!({ "tables": [{ "name": "t", "columns": columns }] });
     world
@@ -196,10 +196,10 @@ async fn subscriptions_and_ingest_functions_frozen_after_each_answer_lose_nothin
         let Scope { account, project, .. } = &world.runs.scope;
         let path = format!("/webhooks/events/{account}/{project}/{id}");
         let event = json!({ "action": "made", "resource_type": "thing", "resource_id": "1" });
-        let taken = world
+        let answer = world
             .ask(&mut ingest, url_request("POST", &path, token, &event))
             .await;
-        assert_eq!(taken.status(), 202, "{}", taken.body);
+        assert_eq!(answer.status(), 202, "{}", answer.body);
     }
 }
 
@@ -253,7 +253,7 @@ async fn queue_functions_frozen_after_each_batch_lose_nothing_locally() {
             "source": "external:tests",
         },
     });
-    for (name, given) in [
+    for (name, event) in [
         ("worker", messages(&[run])),
         ("matcher", messages(&[event])),
         ("sweeper", json!({})),
@@ -262,7 +262,7 @@ async fn queue_functions_frozen_after_each_batch_lose_nothing_locally() {
     ] {
         let mut function = world.function(name).await;
         for _ in 0..FREEZES {
-            let answer = world.ask(&mut function, given.clone()).await;
+            let answer = world.ask(&mut function, event.clone()).await;
             succeeded(&answer);
         }
     }

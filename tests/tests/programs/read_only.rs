@@ -29,15 +29,15 @@ fn started(data_dir: &Path) -> Output {
 }
 
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let mut contents = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => drop(found.insert(path.clone(), fs::read(path).unwrap())),
+            true => contents.extend(files(&path)),
+            false => drop(contents.insert(path.clone(), fs::read(path).unwrap())),
         }
     }
-    found
+    contents
 }
 
 /// Sets the modes of a folder and everything in it.
@@ -57,14 +57,14 @@ fn set_modes(folder: &Path, of_folders: u32, of_files: u32) {
 async fn a_directory_that_may_only_be_read_is_refused_and_left_alone_locally() {
     let mut service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
-    let made = service
+    let answer = service
         .post(&token, "/prompts", &prompt("Kept"))
         .await
         .expect_status(201);
     service.process().stop();
     let data_dir = service.data_dir();
     let before = files(&data_dir);
-    for (of_folders, of_files, said) in [
+    for (of_folders, of_files, part) in [
         (0o500, 0o600, "must be allowed to write"),
         (0o500, 0o400, "Set DATA_DIR to a folder that you may write"),
     ] {
@@ -73,15 +73,15 @@ async fn a_directory_that_may_only_be_read_is_refused_and_left_alone_locally() {
         let (printed, refusal) = (ended.stdout, String::from_utf8(ended.stderr).unwrap());
         assert!(!ended.status.success() && printed.is_empty(), "{refusal}");
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
-        assert!(refusal.contains(said), "{refusal}");
+        assert!(refusal.contains(part), "{refusal}");
         assert!(refusal.contains(data_dir.to_str().unwrap()), "{refusal}");
         assert_eq!(files(&data_dir), before, "something was changed");
     }
     set_modes(&data_dir, 0o700, 0o600);
     service.restart();
-    let path = format!("/prompts/{}", made.id());
+    let path = format!("/prompts/{}", answer.id());
     assert_eq!(
         service.get(&token, &path).await.expect_status(200).body,
-        made.body
+        answer.body
     );
 }

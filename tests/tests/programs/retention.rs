@@ -52,12 +52,12 @@ async fn ended_records_go_after_their_time_and_open_ones_stay_locally() {
         runs.wait_for_status(run, "COMPLETED").await;
     }
     let ids = |runs: &[&Run]| runs.iter().map(|run| run.workflow_id.clone()).collect::<Vec<_>>();
-    let found = runs.found(&json!({})).await;
-    assert_eq!(found.len(), 3, "{found:?}");
+    let run_ids = runs.workflow_ids(&json!({})).await;
+    assert_eq!(run_ids.len(), 3, "{run_ids:?}");
 
     // The default is 90 days.
     restart_ahead(&mut runs.service, 89);
-    assert_eq!(runs.found(&json!({})).await, found);
+    assert_eq!(runs.workflow_ids(&json!({})).await, run_ids);
     assert_eq!(
         runs.events(&long).await.len(),
         runs.tasks(&long).await.len() * 3 + 2
@@ -66,7 +66,7 @@ async fn ended_records_go_after_their_time_and_open_ones_stay_locally() {
     restart_ahead(&mut runs.service, 91);
     let runs = &runs;
     until("both runs are gone", || async {
-        runs.found(&json!({})).await == ids(&[&open])
+        runs.workflow_ids(&json!({})).await == ids(&[&open])
     })
     .await;
     for run in [&ended, &long] {
@@ -111,15 +111,15 @@ async fn deliveries_go_after_their_time_and_the_log_keeps_their_events_locally()
 
     restart_ahead(&mut events.service, 90);
     let events = &events;
-    let found = || async {
-        let found = events.deliveries(&json!({ "limit": 100 })).await;
-        let ids = found
+    let event_ids = || async {
+        let deliveries = events.deliveries(&json!({ "limit": 100 })).await;
+        deliveries
             .iter()
-            .map(|delivery| delivery["event_id"].as_str().unwrap().to_owned());
-        ids.collect::<Vec<_>>()
+            .map(|delivery| delivery["event_id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     until("the first delivery is gone", || async {
-        found().await == [second.clone()]
+        event_ids().await == [second.clone()]
     })
     .await;
     let search = json!({ "event_id": first });
@@ -145,11 +145,11 @@ async fn a_clock_that_goes_back_between_two_starts_loses_nothing_locally() {
 
     let later = runs.begin("Steps", &json!({ "steps": 2 }));
     runs.wait_for_status(&later, "COMPLETED").await;
-    let mut found = runs.found(&json!({})).await;
-    found.sort();
+    let mut run_ids = runs.workflow_ids(&json!({})).await;
+    run_ids.sort();
     let mut expected = [&ended, &open, &later].map(|run| run.workflow_id.clone());
     expected.sort();
-    assert_eq!(found, expected);
+    assert_eq!(run_ids, expected);
     assert_eq!(runs.detail(&ended).await["status"], "COMPLETED");
     runs.signal(&open, "Approve", &json!({ "message": "yes" })).await;
     let detail = runs.wait_for_status(&open, "COMPLETED").await;

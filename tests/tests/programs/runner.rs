@@ -31,16 +31,16 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn a_taken_port_is_refused() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
     let folder = tempfile::tempdir().unwrap();
     let data_dir = text(&folder.path().join("data"));
-    for said in [
+    for message in [
         refusal(&["--port", &port, "--data-dir", &data_dir], &[]),
         refusal(&[], &[("PORT", &port), ("DATA_DIR", &data_dir)]),
     ] {
-        assert!(said.contains(&port), "{said}");
-        assert!(said.contains("PORT"), "it does not say what to do: {said}");
+        assert!(message.contains(&port), "{message}");
+        assert!(message.contains("PORT"), "it does not say what to do: {message}");
     }
 }
 
@@ -50,9 +50,12 @@ fn a_data_directory_that_cannot_be_one_is_refused() {
     let file = folder.path().join("file");
     std::fs::write(&file, "text").unwrap();
     for path in [file.clone(), file.join("below"), file.join("far/below")] {
-        let said = refusal(&["--port", "0", "--data-dir", &text(&path)], &[]);
-        assert!(said.contains(&text(&path)), "{said}");
-        assert!(said.contains("DATA_DIR"), "it does not say what to do: {said}");
+        let message = refusal(&["--port", "0", "--data-dir", &text(&path)], &[]);
+        assert!(message.contains(&text(&path)), "{message}");
+        assert!(
+            message.contains("DATA_DIR"),
+            "it does not say what to do: {message}"
+        );
     }
 }
 
@@ -64,7 +67,7 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
     let whole: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     service.process().kill();
     let newer = whole["format"].as_u64().unwrap() + 1;
-    for (content, said) in [
+    for (content, part) in [
         (json!({ "format": newer }).to_string(), "newer"),
         (json!({ "format": newer, "more": [] }).to_string(), "newer"),
         ("nonsense".to_owned(), "format.json"),
@@ -74,10 +77,10 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
     ] {
         std::fs::write(&file, &content).unwrap();
         let refused = refusal(&["--port", "0", "--data-dir", &data_dir], &[]);
-        assert!(refused.contains(said), "{content}: {refused}");
+        assert!(refused.contains(part), "{content}: {refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
-        let checked = service.operator().run(&["check"]).expect_refusal();
-        assert!(checked.stderr.contains(said), "{content}: {checked:?}");
+        let output = service.operator().run(&["check"]).expect_refusal();
+        assert!(output.stderr.contains(part), "{content}: {output:?}");
     }
     std::fs::write(&file, whole.to_string()).unwrap();
     service.restart();
@@ -87,8 +90,8 @@ async fn a_newer_or_damaged_format_is_refused_and_left_alone_locally() {
 async fn a_second_runner_on_the_same_directory_is_refused_locally() {
     let service = Service::start_local().await;
     let token = service.scope().token(Persona::Developer);
-    let said = refusal(&["--port", "0", "--data-dir", &text(&service.data_dir())], &[]);
-    assert!(said.contains("Another process"), "{said}");
+    let message = refusal(&["--port", "0", "--data-dir", &text(&service.data_dir())], &[]);
+    assert!(message.contains("Another process"), "{message}");
     service
         .post(&token, "/prompts", &prompt("Undisturbed"))
         .await
@@ -100,27 +103,27 @@ async fn a_second_runner_on_the_same_directory_is_refused_locally() {
 fn bad_arguments_and_variables_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = text(&folder.path().join("data"));
-    for (arguments, named) in [
+    for (arguments, part) in [
         (&["--port", "many"][..], "many"),
         (&["--port", "65536"], "65536"),
         (&["--prot", "0"], "--prot"),
         (&["serve"], "serve"),
     ] {
         let refused = run("millrace", arguments, &[("DATA_DIR", &data_dir)]).expect_refusal();
-        assert!(refused.stderr.contains(named), "{refused:?}");
+        assert!(refused.stderr.contains(part), "{refused:?}");
     }
-    let said = refusal(
+    let message = refusal(
         &["--port", "0", "--data-dir", &data_dir],
         &[("MILLRACE_COLOUR", "red")],
     );
-    assert!(said.contains("MILLRACE_COLOUR"), "{said}");
-    let said = refusal(
+    assert!(message.contains("MILLRACE_COLOUR"), "{message}");
+    let message = refusal(
         &["--port", "0", "--data-dir", &data_dir],
         &[("MILLRACE_JWKS", "https://identity.example/jwks.json")],
     );
     assert!(
-        said.contains("The variable MILLRACE_JWKS is for deployed functions"),
-        "{said}"
+        message.contains("The variable MILLRACE_JWKS is for deployed functions"),
+        "{message}"
     );
     let help = run("millrace", &["--help"], &[]).expect_success();
     for option in ["--port", "--data-dir", "PORT", "DATA_DIR"] {
@@ -151,11 +154,11 @@ async fn runner_ends_well_on_sigterm_locally() {
         .expect_status(201);
     assert_eq!(service.process().stop(), Some(0), "{}", service.log());
     service.restart();
-    let read = service
+    let answer = service
         .get(&token, &format!("/prompts/{}", created.id()))
         .await
         .expect_status(200);
-    assert_eq!(read.body, created.body);
+    assert_eq!(answer.body, created.body);
 }
 
 #[tokio::test]
@@ -177,11 +180,11 @@ async fn a_runner_takes_over_from_another_one_locally() {
 async fn a_runner_with_a_wrong_setting_leaves_the_other_one_at_work_locally() {
     let mut service = Service::start_local().await;
     let data_dir = text(&service.data_dir());
-    let said = refusal(
+    let message = refusal(
         &["--replace", "--port", "0", "--data-dir", &data_dir],
         &[("MILLRACE_MODEL_PROVIDER", "gpt"), ("MILLRACE_LOG", "warn")],
     );
-    assert!(said.contains("MILLRACE_MODEL_PROVIDER"), "{said}");
+    assert!(message.contains("MILLRACE_MODEL_PROVIDER"), "{message}");
     let token = service.process().token().to_owned();
     service.get(&token, "/prompts").await.expect_status(200);
 }
@@ -198,11 +201,11 @@ async fn the_operator_command_works_before_during_and_after_locally() {
     service.operator().run(&["check"]).expect_success();
     scope.ops(&["prompt", "publish", &id]).expect_success();
     service.restart();
-    let read = service
+    let answer = service
         .get(&token, &format!("/prompts/{id}"))
         .await
         .expect_status(200);
-    assert_eq!(read.body["status"], "published");
+    assert_eq!(answer.body["status"], "published");
     service.operator().run(&["check"]).expect_success();
 }
 
@@ -262,23 +265,23 @@ async fn acknowledged_writes_survive_kill_9_locally() {
             ));
         }
         drop(sender);
-        let mut kept = 0;
+        let mut count = 0;
         // Every writer stops when the service is gone; then the channel closes.
         while let Some(promise) = promises.recv().await {
             match promise {
                 Promise::Created { id, name } => created.push((id, name)),
                 Promise::Updated { version } => newest = newest.max(version),
             }
-            kept += 1;
-            if kept == 40 {
+            count += 1;
+            if count == 40 {
                 service.process().kill();
             }
         }
         service.restart();
         for (id, name) in &created {
-            let read = service.get(&token, &format!("/prompts/{id}")).await;
+            let answer = service.get(&token, &format!("/prompts/{id}")).await;
             assert_eq!(
-                read.expect_status(200).body["name"],
+                answer.expect_status(200).body["name"],
                 name.as_str(),
                 "round {round}"
             );

@@ -7,7 +7,7 @@ use tests::{Events, faults};
 async fn listings_show_what_was_created_before_and_after_a_change_locally() {
     let mut events = Events::start_local().await;
     events.webhook("/orders").await;
-    let mut sent = Vec::new();
+    let mut ids = Vec::new();
     for turn in 0..2 {
         if turn == 1 {
             let changed = events.scope.ops_json(&["project", "shards", "4"]);
@@ -25,11 +25,11 @@ async fn listings_show_what_was_created_before_and_after_a_change_locally() {
         for number in 0..12 {
             let id = events.event(&channel, &json!({ "number": number })).await;
             events.delivery_of(&id, &["succeeded"]).await;
-            sent.push(id);
+            ids.push(id);
         }
     }
-    sent.reverse();
-    let mut found = Vec::new();
+    ids.reverse();
+    let mut run_ids = Vec::new();
     let mut search = json!({ "limit": 5 });
     loop {
         let page = events
@@ -37,7 +37,7 @@ async fn listings_show_what_was_created_before_and_after_a_change_locally() {
             .await;
         let page = page.expect_status(200).body;
         let deliveries = page["deliveries"].as_array().unwrap();
-        found.extend(
+        run_ids.extend(
             deliveries
                 .iter()
                 .map(|delivery| delivery["event_id"].as_str().unwrap().to_owned()),
@@ -47,7 +47,7 @@ async fn listings_show_what_was_created_before_and_after_a_change_locally() {
         }
         search["cursor"] = page["next_cursor"].clone();
     }
-    assert_eq!(found, sent);
+    assert_eq!(run_ids, ids);
     events.scope.check().await;
 }
 

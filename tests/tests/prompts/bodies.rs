@@ -20,7 +20,7 @@ async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer
 async fn malformed_json_says_where() {
     let (service, token) = started().await;
     let whole = prompt("Greeting").to_string();
-    for (body, named) in [
+    for (body, part) in [
         (&whole.as_bytes()[..whole.len() - 1], "line 1 column"),
         (&whole.as_bytes()[..20], "line 1 column"),
         (b"", "empty"),
@@ -37,7 +37,7 @@ async fn malformed_json_says_where() {
         (b"{\"name\": \"a\nb\"}", "line 2 column"),
         (b"{\"name\": NaN}", "line 1 column"),
     ] {
-        refused(raw(&service, &token, body).await, named);
+        refused(raw(&service, &token, body).await, part);
     }
 }
 
@@ -68,13 +68,13 @@ async fn duplicate_keys_are_refused() {
     let (service, token) = started().await;
     let whole = prompt("Greeting").to_string();
     let rest = whole.strip_prefix('{').unwrap();
-    for (first, named) in [
+    for (first, part) in [
         (r#"{"name":"a","#, "name"),
         (r#"{"test_data":{},"test_data":{},"#, "test_data"),
         (r#"{"test_data":{"a":1,"a":2},"#, "a"),
         (r#"{"inputSchema":{"type":"object","type":"array"},"#, "type"),
     ] {
-        refused(raw(&service, &token, format!("{first}{rest}")).await, named);
+        refused(raw(&service, &token, format!("{first}{rest}")).await, part);
     }
 }
 
@@ -187,7 +187,7 @@ async fn deep_json_is_refused_without_a_crash() {
 #[tokio::test]
 async fn numbers_are_kept_or_refused_but_never_changed() {
     let (service, token) = started().await;
-    for (number, kept) in [
+    for (number, is_exact) in [
         ("0", true),
         ("-1", true),
         ("1.5", true),
@@ -203,11 +203,11 @@ async fn numbers_are_kept_or_refused_but_never_changed() {
             r#"{{"name":"a","role":"user","content_type":"text","content":"","test_data":{{"n":{number}}}}}"#
         );
         let answer = raw(&service, &token, body).await;
-        if kept {
+        if is_exact {
             let path = format!("/prompts/{}", answer.expect_status(201).id());
-            let read = service.get(&token, &path).await.expect_status(200);
+            let answer = service.get(&token, &path).await.expect_status(200);
             let expected: Value = number.parse().unwrap();
-            assert_eq!(read.body["test_data"]["n"], expected, "{number}");
+            assert_eq!(answer.body["test_data"]["n"], expected, "{number}");
         } else {
             refused(answer, "The body");
         }
@@ -235,6 +235,6 @@ async fn updates_cannot_add_up_to_more_than_a_record_holds() {
         .put(&token, &path, &json!({ "test_data": { "large": large } }))
         .await;
     answer.expect_error(413, "payload_too_large");
-    let read = service.get(&token, &path).await.expect_status(200);
-    assert_eq!(read.body["version"], 2);
+    let answer = service.get(&token, &path).await.expect_status(200);
+    assert_eq!(answer.body["version"], 2);
 }

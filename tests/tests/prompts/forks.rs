@@ -129,12 +129,12 @@ async fn a_fork_of_a_fork_and_of_a_changed_original() {
         .await
         .expect_status(200);
     service.delete(&token, &path).await.expect_status(200);
-    let read = service
+    let answer = service
         .get(&token, &format!("/prompts/{}", first.id()))
         .await
         .expect_status(200);
-    assert_eq!(read.body, first.body);
-    assert_eq!(read.body["parent"], id.as_str());
+    assert_eq!(answer.body, first.body);
+    assert_eq!(answer.body["parent"], id.as_str());
 }
 
 #[tokio::test]
@@ -174,8 +174,8 @@ async fn a_fork_into_another_project_needs_an_account_admin() {
         .get(&developer, &path)
         .await
         .expect_error(404, "not_found");
-    let read = service.get(&neighbour, &path).await.expect_status(200);
-    assert_eq!(read.body, fork.body);
+    let answer = service.get(&neighbour, &path).await.expect_status(200);
+    assert_eq!(answer.body, fork.body);
 
     for bad in ["", "a#b", " ", &"x".repeat(300)] {
         let refused = forked(&service, &admin, &id, json!({ "targetProject": bad })).await;

@@ -100,7 +100,7 @@ async fn list_has_only_templates_that_the_filters_select() {
 async fn bad_filters_are_refused_by_name() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
-    for (query, named) in [
+    for (query, part) in [
         ("status=live", "status"),
         ("limit=many", "limit"),
         ("limit=-1", "limit"),
@@ -110,11 +110,7 @@ async fn bad_filters_are_refused_by_name() {
     ] {
         let refused = service.get(&token, &format!("/prompts?{query}")).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(
-            refused.message().contains(named),
-            "{query}: {}",
-            refused.message()
-        );
+        assert!(refused.message().contains(part), "{query}: {}", refused.message());
     }
 }
 
@@ -243,7 +239,7 @@ async fn facets_count_only_what_the_query_finds() {
 async fn bad_facets_are_refused() {
     let service = Service::start().await;
     let token = service.scope().token(Persona::Developer);
-    for (body, named) in [
+    for (body, part) in [
         (json!({}), "facets"),
         (json!({ "facets": null }), "$.facets"),
         (json!({ "facets": "role" }), "$.facets"),
@@ -295,6 +291,6 @@ async fn bad_facets_are_refused() {
     ] {
         let refused = service.post(&token, "/prompts/facets", &body).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{body}: {}", refused.message());
+        assert!(refused.message().contains(part), "{body}: {}", refused.message());
     }
 }

@@ -78,8 +78,8 @@ async fn only_writers_publish_and_only_versions_that_there_are() {
     refused.expect_error(403, "forbidden");
     let refused = publish(&service, &stranger, &path, &json!({})).await;
     refused.expect_error(404, "not_found");
-    let read = service.get(&token, &path).await.expect_status(200);
-    assert_eq!(read.body["status"], "draft");
+    let answer = service.get(&token, &path).await.expect_status(200);
+    assert_eq!(answer.body["status"], "draft");
 }
 
 #[tokio::test]
@@ -118,10 +118,10 @@ async fn deleted_template_that_interactions_use_is_named() {
     assert_eq!(uses["interactions"][0]["id"], "int-1");
     let listed = scope.ops(&["interaction", "list"]).expect_success();
     assert!(listed.stdout.contains("which is deleted"), "{listed:?}");
-    let checked = scope.ops(&["check"]).expect_success();
+    let output = scope.ops(&["check"]).expect_success();
     assert!(
-        checked.stdout.contains("int-1 uses the prompt template"),
-        "{checked:?}"
+        output.stdout.contains("int-1 uses the prompt template"),
+        "{output:?}"
     );
     let unused = service.post(&token, "/prompts", &prompt("Unused")).await;
     let path = format!("/prompts/{}", unused.id());

@@ -49,15 +49,15 @@ async fn a_syntax_error_has_the_words_of_a_write() {
         ("jst", "a\n${", "line 2, column"),
         ("jst", "a ` b", "line 1, column"),
     ] {
-        let mut stored = prompt("Greeting");
-        stored["content_type"] = content_type.into();
-        stored["content"] = content.into();
-        stored.as_object_mut().unwrap().remove("test_data");
-        stored.as_object_mut().unwrap().remove("inputSchema");
-        let written = service.post(&token, "/prompts", &stored).await;
+        let mut prompt_body = prompt("Greeting");
+        prompt_body["content_type"] = content_type.into();
+        prompt_body["content"] = content.into();
+        prompt_body.as_object_mut().unwrap().remove("test_data");
+        prompt_body.as_object_mut().unwrap().remove("inputSchema");
+        let answer = service.post(&token, "/prompts", &prompt_body).await;
         let body = json!({ "content_type": content_type, "content": content });
         let rendered = render(&service, &token, &body).await;
-        assert_eq!(rendered.message(), written.message());
+        assert_eq!(rendered.message(), answer.message());
         let at = format!(
             "line {}, column {}:",
             rendered.body["line"], rendered.body["column"]
@@ -70,13 +70,13 @@ async fn a_syntax_error_has_the_words_of_a_write() {
 #[tokio::test]
 async fn template_that_fails_on_its_data_names_the_line() {
     let (service, token) = started().await;
-    for (content_type, content, named) in [
+    for (content_type, content, part) in [
         ("jst", "a\n${b}", "line 2"),
         ("jst", "${alert(1)}", "line 1"),
         ("handlebars", "a\n{{> other}}", "line 2"),
     ] {
         let body = json!({ "content_type": content_type, "content": content, "data": {} });
-        refused(render(&service, &token, &body).await, named);
+        refused(render(&service, &token, &body).await, part);
     }
 }
 
@@ -84,7 +84,7 @@ async fn template_that_fails_on_its_data_names_the_line() {
 async fn invalid_bodies_are_refused() {
     let (service, token) = started().await;
     let body = json!({ "content_type": "handlebars", "content": "{{a}}", "data": {} });
-    for (field, value, named) in [
+    for (field, value, part) in [
         ("content_type", json!("html"), "$.content_type"),
         ("content_type", Value::Null, "content_type"),
         ("content", json!(7), "$.content"),
@@ -95,7 +95,7 @@ async fn invalid_bodies_are_refused() {
     ] {
         let mut body = body.clone();
         body[field] = value;
-        refused(render(&service, &token, &body).await, named);
+        refused(render(&service, &token, &body).await, part);
     }
     let large = json!({ "content_type": "text", "content": "x".repeat(300_000) });
     render(&service, &token, &large)

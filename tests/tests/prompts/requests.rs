@@ -18,8 +18,8 @@ pub fn with(field: &str, value: Value) -> Value {
 }
 
 #[track_caller]
-pub fn refused(answer: Answer, named: &str) {
+pub fn refused(answer: Answer, part: &str) {
     let answer = answer.expect_error(400, "invalid_request");
     let message = answer.message();
-    assert!(message.contains(named), "expected {named:?} in: {message}");
+    assert!(message.contains(part), "expected {part:?} in: {message}");
 }

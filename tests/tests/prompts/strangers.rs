@@ -46,23 +46,23 @@ async fn each_case_is_stored_and_rendered_as_is_right_or_refused() {
             "name": "Case", "role": "user", "content_type": case.content_type, "content": case.template,
             "inputSchema": case.input_schema,
         });
-        let stored = service.post(&token, "/prompts", &body).await;
+        let answer = service.post(&token, "/prompts", &body).await;
         let body = json!({ "content_type": case.content_type, "content": case.template, "data": case.data });
         let rendered = service.post(&token, "/prompts/render", &body).await;
         let right = &case.right;
         let is_right = match (&right.text, &right.error, &right.refused) {
             (Some(text), None, None) => {
-                let warnings = stored.body["warnings"].to_string();
+                let warnings = answer.body["warnings"].to_string();
                 let is_warned = match &right.warning {
                     Some(warning) => warnings.contains(warning),
-                    None => stored.body["warnings"].is_null(),
+                    None => answer.body["warnings"].is_null(),
                 };
-                stored.status == 201 && is_warned && rendered.body["text"] == text.as_str()
+                answer.status == 201 && is_warned && rendered.body["text"] == text.as_str()
             }
             (None, Some(error), None) => {
-                stored.status == 201 && rendered.status == 400 && rendered.message().contains(error)
+                answer.status == 201 && rendered.status == 400 && rendered.message().contains(error)
             }
-            (None, None, Some(refused)) => [&stored, &rendered]
+            (None, None, Some(refused)) => [&answer, &rendered]
                 .iter()
                 .all(|answer| answer.status == 400 && answer.message().contains(refused)),
             _ => false,
@@ -71,7 +71,7 @@ async fn each_case_is_stored_and_rendered_as_is_right_or_refused() {
             let (template, why) = (&case.template, &case.why);
             wrong.push(format!(
                 "{template}: {why}\n  {}\n  {}",
-                stored.text(),
+                answer.text(),
                 rendered.text()
             ));
         }

@@ -56,9 +56,9 @@ async fn create_answers_with_the_whole_template() {
 
     let location = created.header("location");
     let url = service.located(location);
-    let read = service.get(&token, &url).await.expect_status(200);
-    assert_eq!(read.body, created.body);
-    assert_eq!(read.header("etag"), created.header("etag"));
+    let answer = service.get(&token, &url).await.expect_status(200);
+    assert_eq!(answer.body, created.body);
+    assert_eq!(answer.header("etag"), created.header("etag"));
 }
 
 #[tokio::test]
@@ -139,9 +139,9 @@ async fn every_content_type_is_kept_to_the_byte() {
         body["content"] = content.into();
         let created = service.post(&token, "/prompts", &body).await.expect_status(201);
         let path = format!("/prompts/{}", created.id());
-        let read = service.get(&token, &path).await.expect_status(200);
-        assert_eq!(read.body["content"], content);
-        assert_eq!(read.body["content_type"], content_type);
+        let prompt = service.get(&token, &path).await.expect_status(200);
+        assert_eq!(prompt.body["content"], content);
+        assert_eq!(prompt.body["content_type"], content_type);
     }
 }
 
@@ -194,9 +194,9 @@ async fn null_removes_an_optional_field() {
             .expect_status(200);
         assert_eq!(updated.body.get(field), None, "{}", updated.body);
     }
-    let read = service.get(&token, &path).await;
-    assert_eq!(read.body["version"], 4);
-    assert_eq!(read.body["content"], "Hello ${name}!");
+    let prompt = service.get(&token, &path).await;
+    assert_eq!(prompt.body["version"], 4);
+    assert_eq!(prompt.body["content"], "Hello ${name}!");
 }
 
 #[tokio::test]
@@ -237,8 +237,8 @@ async fn deleted_template_is_missing_from_every_read() {
 
     service.delete(&token, &path).await.expect_error(404, "not_found");
     for below in ["", "/versions", "/forks", "/interactions"] {
-        let read = service.get(&token, &format!("{path}{below}")).await;
-        read.expect_error(404, "not_found");
+        let answer = service.get(&token, &format!("{path}{below}")).await;
+        answer.expect_error(404, "not_found");
     }
     let put = service.put(&token, &path, &json!({})).await;
     put.expect_error(404, "not_found");
@@ -260,8 +260,8 @@ async fn an_id_that_never_existed_is_404_everywhere() {
     ] {
         let path = format!("/prompts/{id}");
         for below in ["", "/versions", "/forks", "/interactions"] {
-            let read = service.get(&token, &format!("{path}{below}")).await;
-            read.expect_error(404, "not_found");
+            let answer = service.get(&token, &format!("{path}{below}")).await;
+            answer.expect_error(404, "not_found");
         }
         let put = service.put(&token, &path, &json!({})).await;
         put.expect_error(404, "not_found");
@@ -278,10 +278,10 @@ async fn refusal_has_the_fields_of_the_contract() {
     let missing = "/prompts/01900000-0000-7000-8000-000000000000";
     let answer = service.get(&token, missing).header("x-request-id", "mine").await;
     assert_eq!(answer.header("x-request-id"), "mine");
-    let mut shown: Value = answer.body.clone();
-    assert_eq!(shown["request_id"], "mine");
-    shown = redacted(&shown);
-    insta::assert_json_snapshot!(shown, @r#"
+    let mut body: Value = answer.body.clone();
+    assert_eq!(body["request_id"], "mine");
+    body = redacted(&body);
+    insta::assert_json_snapshot!(body, @r#"
     {
       "error": "not_found",
       "message": "The prompt template '<id>' does not exist.",

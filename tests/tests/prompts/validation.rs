@@ -13,7 +13,7 @@ async fn a_wrong_type_is_named_by_its_json_path() {
         "/prompts/{}",
         service.post(&token, "/prompts", &prompt("Greeting")).await.id()
     );
-    for (field, value, named) in [
+    for (field, value, part) in [
         ("name", json!(7), "$.name"),
         ("name", json!(["x"]), "$.name"),
         ("role", json!({}), "$.role"),
@@ -35,9 +35,9 @@ async fn a_wrong_type_is_named_by_its_json_path() {
         let answer = service
             .post(&token, "/prompts", &with(field, value.clone()))
             .await;
-        assert_eq!(answer.body["field"], named.trim_start_matches("$."));
-        refused(answer, named);
-        refused(service.put(&token, &path, &json!({ field: value })).await, named);
+        assert_eq!(answer.body["field"], part.trim_start_matches("$."));
+        refused(answer, part);
+        refused(service.put(&token, &path, &json!({ field: value })).await, part);
     }
     assert_eq!(service.get(&token, &path).await.body["version"], 1);
 }
@@ -106,8 +106,8 @@ async fn nul_is_refused_in_names_and_never_a_5xx_elsewhere() {
             .await;
         assert!(matches!(answer.status, 201 | 400), "{field}: {}", answer.text());
         if answer.status == 201 {
-            let read = service.get(&token, &format!("/prompts/{}", answer.id())).await;
-            assert_eq!(read.body[field], "a\0b");
+            let prompt = service.get(&token, &format!("/prompts/{}", answer.id())).await;
+            assert_eq!(prompt.body[field], "a\0b");
         }
     }
 }
@@ -135,9 +135,9 @@ async fn any_text_of_people_comes_back_as_it_was() {
         body["test_data"] = json!({ name: [name, null, true, 1.5, -7, { name: name }] });
         let created = service.post(&token, "/prompts", &body).await.expect_status(201);
         let path = format!("/prompts/{}", created.id());
-        let read = service.get(&token, &path).await.expect_status(200);
+        let prompt = service.get(&token, &path).await.expect_status(200);
         for field in ["name", "role", "description", "tags", "test_data"] {
-            assert_eq!(read.body[field], body[field], "{name}");
+            assert_eq!(prompt.body[field], body[field], "{name}");
         }
         let fork = service.post(&token, &format!("{path}/fork"), &json!({})).await;
         assert_eq!(fork.expect_status(201).body["name"], format!("{name} (fork)"));
@@ -224,14 +224,14 @@ async fn test_data_must_satisfy_the_schema() {
         "required": ["name"],
         "properties": { "name": { "type": "string" }, "items": { "items": { "type": "integer" } } }
     });
-    for (data, named) in [
+    for (data, part) in [
         (json!({}), "name"),
         (json!({ "name": 7 }), "/name"),
         (json!({ "name": "Ada", "items": [1, "two"] }), "/items/1"),
     ] {
         let mut body = with("inputSchema", schema.clone());
         body["test_data"] = data.clone();
-        refused(service.post(&token, "/prompts", &body).await, named);
+        refused(service.post(&token, "/prompts", &body).await, part);
 
         // The same with one of the two already stored.
         for (first, second) in [("inputSchema", "test_data"), ("test_data", "inputSchema")] {
@@ -240,7 +240,7 @@ async fn test_data_must_satisfy_the_schema() {
                 .await;
             let path = format!("/prompts/{}", created.expect_status(201).id());
             let change = json!({ second: body[second] });
-            refused(service.put(&token, &path, &change).await, named);
+            refused(service.put(&token, &path, &change).await, part);
         }
     }
 }

@@ -70,10 +70,10 @@ async fn each_version_keeps_what_it_was() {
     let second = service.put(&token, &path, &change).await.expect_status(200);
     let third = service.put(&token, &path, &json!({})).await.expect_status(200);
 
-    for (number, written) in [(1, &first), (2, &second), (3, &third)] {
+    for (number, original) in [(1, &first), (2, &second), (3, &third)] {
         let version = format!("{path}/versions/{number}");
-        let read = service.get(&reader, &version).await.expect_status(200);
-        assert_eq!(read.body, written.body);
+        let answer = service.get(&reader, &version).await.expect_status(200);
+        assert_eq!(answer.body, original.body);
         service
             .get(&stranger, &version)
             .await

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn documents() -> Vec<PathBuf> {
-    let mut found = vec![PathBuf::from("README.md")];
+    let mut paths = vec![PathBuf::from("README.md")];
     for folder in ["..", "../docs"] {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        found.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+        paths.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     }
-    found
+    paths
 }
 
 /// Returns the targets of the links of a page, without those to other sites.
@@ -25,16 +25,16 @@ fn anchors(text: &str) -> Vec<String> {
     let headings = text
         .lines()
         .filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
-    let kept = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
+    let valid = |letter: &char| letter.is_alphanumeric() || ['-', '_', ' '].contains(letter);
     headings
-        .map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>())
+        .map(|heading| heading.to_lowercase().chars().filter(valid).collect::<String>())
         .map(|anchor| anchor.replace(' ', "-"))
         .collect()
 }
 
 #[test]
 fn every_link_has_a_target() {
-    let mut checked = 0;
+    let mut count = 0;
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for link in links(&text) {
@@ -46,14 +46,14 @@ fn every_link_has_a_target() {
             let from = document.display();
             assert!(target.exists(), "{from} links to '{link}', which does not exist");
             if !anchor.is_empty() {
-                let known = anchors(&fs::read_to_string(&target).unwrap());
+                let anchors_there = anchors(&fs::read_to_string(&target).unwrap());
                 assert!(
-                    known.iter().any(|known| known == anchor),
+                    anchors_there.iter().any(|other| other == anchor),
                     "{from} links to '{link}', but no heading is called so"
                 );
             }
-            checked += 1;
+            count += 1;
         }
     }
-    assert!(checked > 50, "only {checked} links were found");
+    assert!(count > 50, "only {count} links were found");
 }

@@ -12,7 +12,7 @@ pub(super) fn root() -> PathBuf {
 
 /// Returns the workspace crates, each with its folder and the names of its dependencies.
 fn crates(below: &str) -> Vec<(String, Vec<String>)> {
-    let mut found = Vec::new();
+    let mut crates = Vec::new();
     for entry in fs::read_dir(root().join(below)).unwrap() {
         let folder = entry.unwrap().path();
         let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else {
@@ -28,10 +28,10 @@ fn crates(below: &str) -> Vec<(String, Vec<String>)> {
             .filter(|name| !name.is_empty() && !name.starts_with('#'))
             .map(str::to_owned);
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        found.push((name, dependencies.collect()));
+        crates.push((name, dependencies.collect()));
     }
-    assert!(!found.is_empty(), "no crates below {below}");
-    found
+    assert!(!crates.is_empty(), "no crates below {below}");
+    crates
 }
 
 /// Returns the crates below `shared/`.
@@ -39,25 +39,25 @@ fn shared_crates() -> Vec<String> {
     crates("shared").into_iter().map(|(name, _)| name).collect()
 }
 
-fn sources(below: &Path, found: &mut Vec<(PathBuf, String)>) {
+fn sources(below: &Path, files: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(below).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("tests") {
-            sources(&path, found);
+            sources(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).unwrap();
-            found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            files.push((path.strip_prefix(root()).unwrap().to_owned(), text));
         }
     }
 }
 
 pub(super) fn all_sources() -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for folder in ["functions", "shared", "infra"] {
-        sources(&root().join(folder), &mut found);
+        sources(&root().join(folder), &mut files);
     }
-    assert!(found.len() > 50);
-    found
+    assert!(files.len() > 50);
+    files
 }
 
 fn files_with(needle: &str) -> Vec<String> {
@@ -99,13 +99,13 @@ fn shared_crates_depend_downwards_only() {
         "runs",
     ];
     for (name, dependencies) in crates("shared") {
-        let rank = order.iter().position(|known| *known == name);
+        let rank = order.iter().position(|other| *other == name);
         let rank = rank.unwrap_or_else(|| panic!("shared/{name} has no place in the order of this test"));
         for dependency in dependencies
             .iter()
             .filter(|dependency| shared_crates().contains(dependency))
         {
-            let below = order.iter().position(|known| known == dependency).unwrap();
+            let below = order.iter().position(|other| other == dependency).unwrap();
             assert!(below < rank, "shared/{name} depends on {dependency}");
         }
         let upwards = dependencies.iter().find(|dependency| {

@@ -11,14 +11,14 @@ use tests::{Method, Persona, Run, Runs};
 async fn a_run_that_is_cancelled_cleans_up_and_ends_canceled() {
     let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
-    let asked = runs.post(&run, "/actions/cancel", &json!({ "reason": "not needed" }));
-    let asked = asked.await.expect_status(200);
-    let message = asked.body["message"].as_str().unwrap();
+    let request = runs.post(&run, "/actions/cancel", &json!({ "reason": "not needed" }));
+    let answer = request.await.expect_status(200);
+    let message = answer.body["message"].as_str().unwrap();
     assert!(
         message.contains(&run.run_id) && message.contains("cancel"),
         "{message}"
     );
-    assert_eq!(asked.body.as_object().unwrap().len(), 1, "{}", asked.text());
+    assert_eq!(answer.body.as_object().unwrap().len(), 1, "{}", answer.text());
 
     runs.wait_for_status(&run, "CANCELED").await;
     let events = runs.events(&run).await;
@@ -45,9 +45,9 @@ async fn a_run_that_is_cancelled_cleans_up_and_ends_canceled() {
 async fn a_run_that_is_terminated_ends_at_once_and_cleans_nothing_up() {
     let runs = Runs::start().await;
     let run = runs.approval("Invoice").await;
-    let asked = runs.post(&run, "/actions/terminate", &json!({ "reason": "not needed" }));
-    let asked = asked.await.expect_status(200);
-    let message = asked.body["message"].as_str().unwrap();
+    let request = runs.post(&run, "/actions/terminate", &json!({ "reason": "not needed" }));
+    let answer = request.await.expect_status(200);
+    let message = answer.body["message"].as_str().unwrap();
     assert!(
         message.contains(&run.run_id) && message.contains("terminate"),
         "{message}"
@@ -89,9 +89,9 @@ async fn the_body_of_an_action_may_be_left_out() {
             request.await.expect_status(200);
             runs.wait_for_status(&run, status).await;
             let events = runs.events(&run).await;
-            let asked = &event(&events, name)["workflow"];
+            let attributes = &event(&events, name)["workflow"];
             assert_eq!(
-                *asked,
+                *attributes,
                 json!({ "identity": "user:developer" }),
                 "{action} with body {body}"
             );
@@ -117,9 +117,9 @@ async fn a_run_is_asked_once_to_stop_and_not_at_all_after_its_end() {
     assert!(statuses.is_subset(&BTreeSet::from([200, 409])), "{statuses:?}");
     runs.wait_for_status(&run, "CANCELED").await;
     let events = runs.events(&run).await;
-    let asked = |name: &&str| *name == "WORKFLOW_EXECUTION_CANCEL_REQUESTED";
+    let is_request = |name: &&str| *name == "WORKFLOW_EXECUTION_CANCEL_REQUESTED";
     assert_eq!(
-        event_types(&events).into_iter().filter(asked).count(),
+        event_types(&events).into_iter().filter(is_request).count(),
         1,
         "{events:?}"
     );
@@ -218,7 +218,7 @@ async fn what_changes_a_run_leaves_an_audit_record_and_what_reads_does_not() {
     let path = format!("/audit-trail?resourceId={}", run.run_id);
     let page = runs.service.get(&admin, &path).await.expect_status(200).body;
     let records = page["events"].as_array().unwrap();
-    let seen: Vec<_> = records
+    let actual: Vec<_> = records
         .iter()
         .rev()
         .map(|record| {
@@ -239,5 +239,5 @@ async fn what_changes_a_run_leaves_an_audit_record_and_what_reads_does_not() {
         ("update", 200, developer),
         ("update", 409, developer),
     ];
-    assert_eq!(seen, expected);
+    assert_eq!(actual, expected);
 }

@@ -31,8 +31,8 @@ const WITHIN: Duration = Duration::from_secs(300);
     reason = "how large the test is, is said when it is run"
 )]
 fn run_count(otherwise: usize) -> usize {
-    let said = std::env::var("CHAOS_RUNS").ok();
-    said.map_or(otherwise, |count| count.parse().expect("CHAOS_RUNS is a number"))
+    let variable = std::env::var("CHAOS_RUNS").ok();
+    variable.map_or(otherwise, |count| count.parse().expect("CHAOS_RUNS is a number"))
 }
 
 /// Starts a run, whatever happens to the service meanwhile. A restart waits for the write lock of `turn`.
@@ -62,16 +62,19 @@ fn effects(log: &Path) -> BTreeMap<(String, String), usize> {
 
 /// Returns the listed runs of the project: their statuses by workflow id.
 async fn listed(runs: &Runs) -> BTreeMap<String, Vec<String>> {
-    let mut found = BTreeMap::<String, Vec<String>>::new();
+    let mut statuses = BTreeMap::<String, Vec<String>>::new();
     let mut body = json!({ "page_size": 500 });
     loop {
         let page = runs.list(&body).await.expect_status(200).body;
         for run in page["runs"].as_array().unwrap() {
             let text = |field: &str| run[field].as_str().unwrap().to_owned();
-            found.entry(text("workflow_id")).or_default().push(text("status"));
+            statuses
+                .entry(text("workflow_id"))
+                .or_default()
+                .push(text("status"));
         }
         if page["has_more"] == false {
-            return found;
+            return statuses;
         }
         body["next_page_token"] = page["next_page_token"].clone();
     }
@@ -92,22 +95,22 @@ async fn completed(runs: &Runs, ids: &[String]) -> usize {
     let expected: BTreeSet<_> = ids.iter().collect();
     let deadline = Instant::now() + WITHIN;
     loop {
-        let found = listed(runs).await;
-        let mut statuses = found.values().flatten();
+        let runs_by_id = listed(runs).await;
+        let mut statuses = runs_by_id.values().flatten();
         let wrong = statuses.find(|status| !["RUNNING", "COMPLETED"].contains(&status.as_str()));
-        assert_eq!(wrong, None, "{found:?}");
+        assert_eq!(wrong, None, "{runs_by_id:?}");
         let is_completed = |statuses: &Vec<String>| statuses.iter().all(|status| status == "COMPLETED");
-        let left: Vec<_> = found
+        let unfinished: Vec<_> = runs_by_id
             .iter()
             .filter(|(_, statuses)| !is_completed(statuses))
             .collect();
-        if left.is_empty() && found.keys().collect::<BTreeSet<_>>() == expected {
-            return found.values().map(Vec::len).sum();
+        if unfinished.is_empty() && runs_by_id.keys().collect::<BTreeSet<_>>() == expected {
+            return runs_by_id.values().map(Vec::len).sum();
         }
         assert!(
             Instant::now() < deadline,
-            "{} of {} runs are listed after {WITHIN:?}, and not at their end: {left:?}",
-            found.len(),
+            "{} of {} runs are listed after {WITHIN:?}, and not at their end: {unfinished:?}",
+            runs_by_id.len(),
             expected.len()
         );
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -122,15 +125,15 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     let mut runs = Runs::start_local_with(&variables).await;
     let begun = Instant::now();
     let ids: Vec<_> = (0..count).map(|_| unique("chaos")).collect();
-    let left = Arc::new(Mutex::new(ids.clone()));
+    let queue = Arc::new(Mutex::new(ids.clone()));
     let (turn, started) = (Arc::new(RwLock::new(())), Arc::new(AtomicUsize::new(0)));
     let starters: Vec<_> = (0..AT_ONCE)
         .map(|_| {
-            let (starter, left, turn, started) =
-                (runs.starter(), left.clone(), turn.clone(), started.clone());
+            let (starter, queue, turn, started) =
+                (runs.starter(), queue.clone(), turn.clone(), started.clone());
             std::thread::spawn(move || {
                 loop {
-                    let next = left.lock().unwrap().pop();
+                    let next = queue.lock().unwrap().pop();
                     let Some(id) = next else { return };
                     begin(&starter, &turn, &id);
                     started.fetch_add(1, Ordering::Relaxed);
@@ -169,10 +172,10 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     }
     assert_eq!(effects.len(), count * STEPS);
     runs.starter().scope.check().await;
-    let done: usize = effects.values().sum();
-    let duplicates = done - starts * STEPS;
+    let effect_count: usize = effects.values().sum();
+    let duplicates = effect_count - starts * STEPS;
     println!(
-        "{count} runs, {starts} starts, {kills} kills, {done} effects of {} steps: {duplicates} duplicates; \
+        "{count} runs, {starts} starts, {kills} kills, {effect_count} effects of {} steps: {duplicates} duplicates; \
          all started after {all_started:?}, ended after {:?}",
         starts * STEPS,
         begun.elapsed()
@@ -237,7 +240,7 @@ async fn a_start_with_the_id_of_an_open_run_returns_that_run_locally() {
     );
     runs.service.restart();
     assert_eq!(runs.begin_as("Approval", &id, &input), (run.clone(), false));
-    assert_eq!(runs.found(&json!({})).await, [id.as_str()]);
+    assert_eq!(runs.workflow_ids(&json!({})).await, [id.as_str()]);
 
     // Concurrent starts also create one run.
     let id = unique("at-once");

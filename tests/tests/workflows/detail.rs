@@ -203,7 +203,7 @@ async fn history_is_in_the_detail_only_on_request() {
 async fn a_history_of_another_kind_is_refused() {
     let runs = Runs::start().await;
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
-    for (query, named) in [
+    for (query, part) in [
         ("?include_history=true&history_format=xml", "history_format"),
         ("?history_format=Events", "history_format"),
         ("?include_history=maybe", "include_history"),
@@ -212,7 +212,7 @@ async fn a_history_of_another_kind_is_refused() {
     ] {
         let refused: Answer = runs.get(&run, query).await;
         let refused = refused.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(named), "{query}: {}", refused.text());
+        assert!(refused.message().contains(part), "{query}: {}", refused.text());
     }
 }
 
@@ -384,19 +384,19 @@ async fn a_run_that_is_cancelled_or_terminated_says_so_and_its_activity_ends_wit
     ] {
         let run = runs.begin("Steps", &json!({ "steps": 1, "pause_ms": 60_000 }));
         runs.wait_for_attempt(&run).await;
-        let done = runs.post(
+        let request = runs.post(
             &run,
             &format!("/actions/{action}"),
             &json!({ "reason": "enough" }),
         );
-        done.await.expect_status(200);
+        request.await.expect_status(200);
         let (detail, events, tasks) = ended_early(&runs, &run, status).await;
         assert_eq!(detail["pendingActivities"], json!([]), "{detail}");
         assert_eq!(event_types(&events).last().copied(), Some(event), "{events:?}");
-        let asked = events
+        let cancellation = events
             .iter()
             .find(|event| event["workflow"]["reason"] == "enough");
-        assert_eq!(asked.unwrap()["workflow"]["identity"], "user:developer");
+        assert_eq!(cancellation.unwrap()["workflow"]["identity"], "user:developer");
         assert_eq!(tasks[0]["status"], "canceled", "{tasks:?}");
     }
 }

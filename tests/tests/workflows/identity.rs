@@ -116,14 +116,14 @@ async fn a_run_reaches_its_own_project_alone() {
     let mut calls = Vec::new();
     for persona in [Persona::Developer, Persona::OtherProject, Persona::OtherAccount] {
         let token = runs.scope.token(persona);
-        let made = runs
+        let prompt = runs
             .service
             .post(&token, "/prompts", &samples::prompt("Whose"))
-            .await;
-        let made = made.expect_status(201);
-        calls.push(call("GET", &["prompts", &made.id()], None));
+            .await
+            .expect_status(201);
+        calls.push(call("GET", &["prompts", &prompt.id()], None));
         let change = json!({ "description": "Changed" });
-        calls.push(call("PUT", &["prompts", &made.id()], Some(change)));
+        calls.push(call("PUT", &["prompts", &prompt.id()], Some(change)));
     }
     let (run, _) = runs.begin_with(
         "ApiCalls",

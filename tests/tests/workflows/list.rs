@@ -37,7 +37,7 @@ impl Listed {
     }
 
     async fn expect(&self, selection: &Value, names: &[&str]) {
-        assert_eq!(self.runs.found(selection).await, names, "{selection}");
+        assert_eq!(self.runs.workflow_ids(selection).await, names, "{selection}");
     }
 
     async fn started_at(&self, place: usize) -> Value {
@@ -241,8 +241,8 @@ async fn invalid_listing_is_refused() {
         for value in values.as_array().unwrap() {
             let refused = runs.list(&json!({ field: value })).await;
             let refused = refused.expect_error(400, "invalid_request");
-            let named = refused.message().contains(field) || field == "next_page_token";
-            assert!(named, "{value}: {}", refused.text());
+            let names_field = refused.message().contains(field) || field == "next_page_token";
+            assert!(names_field, "{value}: {}", refused.text());
         }
     }
     for size in [1, 500] {

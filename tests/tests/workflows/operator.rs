@@ -18,26 +18,26 @@ async fn the_operator_command_shows_when_a_run_ended_locally() {
     let runs = Runs::start_local().await;
     let run = runs.begin("Steps", &json!({ "steps": 1 }));
     runs.wait_for_status(&run, "COMPLETED").await;
-    let shown = runs
+    let stdout = runs
         .scope
         .ops(&["run", "show", &run.run_id])
         .expect_success()
         .stdout;
-    let status = shown.lines().nth(1).unwrap();
+    let status = stdout.lines().nth(1).unwrap();
     assert!(
         status.starts_with("COMPLETED at 2") && status.contains(" s after 2"),
-        "{shown}"
+        "{stdout}"
     );
-    assert!(!shown.contains("since"), "{shown}");
+    assert!(!stdout.contains("since"), "{stdout}");
     let waits = runs.begin("Approval", &json!({}));
-    let shown = runs
+    let stdout = runs
         .scope
         .ops(&["run", "show", &waits.run_id])
         .expect_success()
         .stdout;
     assert!(
-        shown.lines().nth(1).unwrap().starts_with("RUNNING since 2"),
-        "{shown}"
+        stdout.lines().nth(1).unwrap().starts_with("RUNNING since 2"),
+        "{stdout}"
     );
 }
 
@@ -82,15 +82,12 @@ async fn the_workflow_types_are_listed_with_their_signals_and_queries() {
         .expect_status(200)
         .body;
     let types = listed["types"].as_array().unwrap();
-    let names: Vec<_> = types
-        .iter()
-        .map(|found| found["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<_> = types.iter().map(|item| item["name"].as_str().unwrap()).collect();
     assert!(
         names.is_sorted() && !names.contains(&"WebhookDelivery"),
         "{names:?}"
     );
-    let of = |name: &str| types.iter().find(|found| found["name"] == name).unwrap();
+    let of = |name: &str| types.iter().find(|item| item["name"] == name).unwrap();
     assert_eq!(
         of("Approval"),
         &json!({ "name": "Approval", "signals": ["Approve", "Note"], "queries": ["__state"] })

@@ -74,13 +74,13 @@ async fn pages_have_every_run_once_while_new_ones_begin() {
             starter.begin_as("Steps", &unique("later"), &json!({ "steps": 0 }));
         }
     });
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     let mut body = json!({ "page_size": 7 });
     loop {
         let page = runs.list(&body).await.expect_status(200).body;
         let of_page = page["runs"].as_array().unwrap();
         assert!(of_page.len() <= 7, "{page}");
-        found.extend(of_page.iter().cloned());
+        items.extend(of_page.iter().cloned());
         assert_eq!(page["has_more"], page["next_page_token"].is_string(), "{page}");
         if page["has_more"] == false {
             break;
@@ -96,17 +96,19 @@ async fn pages_have_every_run_once_while_new_ones_begin() {
         )
     };
     assert!(
-        found.iter().map(place).is_sorted_by(|one, next| one > next),
+        items.iter().map(place).is_sorted_by(|one, next| one > next),
         "not newest first, or twice"
     );
-    let ids: BTreeSet<_> = found.iter().map(|run| run["run_id"].as_str().unwrap()).collect();
-    assert_eq!(ids.len(), found.len());
+    let ids: BTreeSet<_> = items.iter().map(|run| run["run_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), items.len());
     let missing: Vec<_> = begun
         .iter()
         .filter(|run| !ids.contains(run.run_id.as_str()))
         .collect();
     assert_eq!(missing, Vec::<&Run>::new());
 
-    let by_type = runs.found(&json!({ "type": "Steps", "page_size": 500 })).await;
+    let by_type = runs
+        .workflow_ids(&json!({ "type": "Steps", "page_size": 500 }))
+        .await;
     assert_eq!(by_type.len(), 140);
 }

@@ -74,8 +74,8 @@ async fn an_event_starts_a_process_that_calls_a_service_with_a_secret() {
         "--value-file",
         &file("key", "hush-hush"),
     ];
-    let bound = ["--for", "shop/order", "--host", host];
-    events.scope.ops(&[&set[..], &bound].concat()).expect_success();
+    let binding = ["--for", "shop/order", "--host", host];
+    events.scope.ops(&[&set[..], &binding].concat()).expect_success();
     let url = events.webhook_body("/process")["target"]["url"].clone();
     let call = json!({
         "method": "post", "endpoint": { "uri": url, "authentication": { "bearer": { "use": "key" } } },

@@ -25,10 +25,10 @@ async fn a_signal_carries_a_message_and_whatever_else_there_is() {
     nothing.check_error();
 
     let body = json!({ "message": "yes", "amount": 12.5, "by": { "name": "Ada", "tags": [1, null] } });
-    let sent = runs.post(&run, "/signal/Approve", &body).await.expect_status(200);
-    assert_eq!(sent.body["status"], "success");
-    assert!(sent.body["message"].is_string());
-    assert_eq!(sent.body.as_object().unwrap().len(), 2);
+    let answer = runs.post(&run, "/signal/Approve", &body).await.expect_status(200);
+    assert_eq!(answer.body["status"], "success");
+    assert!(answer.body["message"].is_string());
+    assert_eq!(answer.body.as_object().unwrap().len(), 2);
     let detail = runs.wait_for_status(&run, "COMPLETED").await;
     assert_eq!(detail["result"]["message"], "yes");
     let events = runs.events(&run).await;

@@ -64,9 +64,9 @@ async fn an_update_has_defaults_and_carries_any_json() {
         runs.update(&run, &body).await.expect_status(200);
     }
     let updates = runs.updates(&run, "").await;
-    let named = |update: &Value| (update["type"].clone(), update["message"].clone());
-    assert_eq!(named(&updates[0]), (json!("UPDATE"), json!("UPDATE")));
-    assert_eq!(named(&updates[1]), (json!("PROGRESS"), json!("PROGRESS")));
+    let pair = |update: &Value| (update["type"].clone(), update["message"].clone());
+    assert_eq!(pair(&updates[0]), (json!("UPDATE"), json!("UPDATE")));
+    assert_eq!(pair(&updates[1]), (json!("PROGRESS"), json!("PROGRESS")));
     assert!(updates[0].get("details").is_none() && updates[0].get("workstream_id").is_none());
     assert_eq!(updates.len(), 2 + details.len());
     for (update, details) in updates[2..].iter().zip(&details) {

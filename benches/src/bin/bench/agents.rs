@@ -7,7 +7,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::tempdir;
-use tests::model::{Asked, ModelServer, Said};
+use tests::model::{ModelRequest, ModelServer, Reply};
 
 use crate::Result;
 use crate::report::{Figure, Row};
@@ -51,16 +51,16 @@ async fn turns(runner: &Runner, model: &ModelServer, tool: &'static str) -> Resu
     for conversation in 0..CONVERSATIONS {
         let asked_at = Arc::new(Mutex::new(Vec::new()));
         let times = Arc::clone(&asked_at);
-        model.answers(move |asked: &Asked| {
+        model.answers(move |request: &ModelRequest| {
             let mut times = times.lock();
             times.push(Instant::now());
             let arguments = match tool {
-                "post_update" => json!({ "message": asked.number.to_string() }),
+                "post_update" => json!({ "message": request.number.to_string() }),
                 _ => json!({ "limit": times.len() }),
             };
             match times.len() < TURNS {
-                true => Said::Calls(vec![(tool, arguments)]),
-                false => Said::Text("Done.".to_owned()),
+                true => Reply::Calls(vec![(tool, arguments)]),
+                false => Reply::Text("Done.".to_owned()),
             }
         });
         let id = format!("{tool}-{conversation}");

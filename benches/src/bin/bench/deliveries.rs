@@ -143,9 +143,10 @@ impl Way {
     async fn open(data: &Path) -> Result<Self> {
         let runner = Runner::start(data)?;
         let body = json!({ "name": "Bench", "source": "bench" });
-        let made = json_of(runner.post("/events/channels", &body)).await?;
+        let channel = json_of(runner.post("/events/channels", &body)).await?;
         let text = |field: &str| {
-            made.get(field)
+            channel
+                .get(field)
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned()
@@ -189,12 +190,12 @@ impl Way {
             let sender = self.sender.clone();
             posts.spawn(async move { sender.post(&order(first + 1 + number)).await });
         }
-        let mut taken = 0;
+        let mut successes = 0;
         while let Some(ended) = posts.join_next().await {
-            taken += u64::from(ended?.is_ok());
+            successes += u64::from(ended?.is_ok());
         }
         let taken_by = began.elapsed().as_secs_f64();
-        let came = self.arrived(before + 1 + taken).await?;
+        let came = self.arrived(before + 1 + successes).await?;
         let all_by = began.elapsed().as_secs_f64();
         let took: Vec<_> = (0..count)
             .filter_map(|number| Some((number, came.get(&(first + 1 + number))?)))
@@ -202,7 +203,7 @@ impl Way {
             .collect();
         Ok(Offered {
             count,
-            taken_per_second: taken as f64 / taken_by,
+            taken_per_second: successes as f64 / taken_by,
             delivered_per_second: took.len() as f64 / all_by,
             took,
         })

@@ -97,7 +97,7 @@ impl Emulator {
         if answer.items().is_empty() {
             return Err(format!("there are no runs by {index} {pk}").into());
         }
-        let units = answer.consumed_capacity.and_then(|taken| taken.capacity_units);
+        let units = answer.consumed_capacity.and_then(|usage| usage.capacity_units);
         units.ok_or_else(|| "the emulator tells no units".into())
     }
 }

@@ -35,7 +35,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let files = files(&runner.data_dir().join("objects/millrace-data/log/acme/demo"))?;
     let mut plain = PlainDuckDb::start(&["SET TimeZone = 'UTC'".to_owned()], THREADS)?;
     let alone = aggregate(&runner, &mut plain, &files).await?;
-    check_counted(&alone, &loaded)?;
+    check_count(&alone, &loaded)?;
     let what = format!("count and sum of a meter by day, {records} events of 30 days");
     let (ours, theirs) = (median(&alone.ours), median(&alone.theirs));
     rows.push(timed(&what, &alone.ours).beside(
@@ -73,23 +73,23 @@ pub async fn measure() -> Result<Vec<Row>> {
 }
 
 /// Times of each side, in turns.
-struct Taken {
+struct Samples {
     ours: Vec<f64>,
     theirs: Vec<f64>,
     /// Events in our last answer.
-    counted: u64,
+    events: u64,
 }
 
 /// Fails if an answer did not count all loaded events.
-fn check_counted(taken: &Taken, loaded: &Value) -> Result<()> {
+fn check_count(samples: &Samples, loaded: &Value) -> Result<()> {
     let records = loaded.get("records").and_then(Value::as_u64);
-    match records == Some(taken.counted) {
+    match records == Some(samples.events) {
         true => Ok(()),
-        false => Err(format!("{} events of {records:?} are counted", taken.counted).into()),
+        false => Err(format!("{} events of {records:?} are counted", samples.events).into()),
     }
 }
 
-async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) -> Result<Taken> {
+async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) -> Result<Samples> {
     let (from, to) = (day(-31), day(0));
     let request = json!({
         "from": from, "to": to,
@@ -106,10 +106,10 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
          WHERE \"timestamp\" BETWEEN '{from}' AND '{to}' AND action = 'document_processed' GROUP BY 1 ORDER BY 1",
         quoted.join(", ")
     );
-    let mut taken = Taken {
+    let mut samples = Samples {
         ours: Vec::new(),
         theirs: Vec::new(),
-        counted: 0,
+        events: 0,
     };
     for turn in 0..WARM_UP + TIMES {
         let began = Instant::now();
@@ -117,8 +117,8 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
         let ours = began.elapsed().as_secs_f64() * 1e3;
         let theirs = plain.query(&sql, false)?.ms;
         if turn >= WARM_UP {
-            taken.ours.push(ours);
-            taken.theirs.push(theirs);
+            samples.ours.push(ours);
+            samples.theirs.push(theirs);
         }
         let answered: Value = serde_json::from_slice(&answered)?;
         let rows = answered
@@ -127,9 +127,9 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
             .into_iter()
             .flatten();
         let events = rows.filter_map(|row| row.pointer("/metrics/events")?.as_u64());
-        taken.counted = events.sum();
+        samples.events = events.sum();
     }
-    Ok(taken)
+    Ok(samples)
 }
 
 /// Returns the time from the answer to each posted event to the next answer that counts it. Fails if an event
@@ -150,9 +150,9 @@ async fn accepted(runner: &Runner) -> Result<Vec<f64>> {
         let post = http.post(&url).bearer_auth(text("ingest_token"));
         answer(post.json(&json!({ "action": "bench", "n": number }))).await?;
         let began = Instant::now();
-        let counted = json_of(runner.post("/audit-trail/aggregate", &count)).await?;
+        let response = json_of(runner.post("/audit-trail/aggregate", &count)).await?;
         took.push(began.elapsed().as_secs_f64() * 1e3);
-        let events = counted.pointer("/rows/0/metrics/events").and_then(Value::as_u64);
+        let events = response.pointer("/rows/0/metrics/events").and_then(Value::as_u64);
         if events != Some(number) {
             return Err(format!("of {number} accepted events {events:?} are counted").into());
         }
@@ -265,7 +265,7 @@ fn load(runner: &Runner, project: &str, kind: &str, records: u64) -> Result<Valu
 
 /// Returns the files of events below a folder.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for day in std::fs::read_dir(folder)? {
         let events = day?.path().join("events");
         if !events.is_dir() {
@@ -274,12 +274,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         for file in std::fs::read_dir(events)? {
             let path = file?.path();
             if path.extension().is_some_and(|ending| ending == "parquet") {
-                found.push(path);
+                paths.push(path);
             }
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
 fn per(report: &Value, figure: &str, of: &str) -> f64 {

@@ -66,7 +66,7 @@ struct Kind {
     /// Index that the service reads, and the partition there.
     index: Option<(&'static str, &'static str)>,
     /// Time that it may take, in milliseconds.
-    wanted: Option<f64>,
+    target_ms: Option<f64>,
 }
 
 async fn kinds(runner: &Runner) -> Result<Vec<Kind>> {
@@ -79,16 +79,16 @@ async fn kinds(runner: &Runner) -> Result<Vec<Kind>> {
         body,
         page: PAGE,
         index,
-        wanted: None,
+        target_ms: None,
     };
     Ok(vec![
         Kind {
             page: 1,
-            wanted: Some(20.0),
+            target_ms: Some(20.0),
             ..of("by run id", json!({ "search_term": run }), None)
         },
         Kind {
-            wanted: Some(50.0),
+            target_ms: Some(50.0),
             ..of(
                 "by subscription",
                 json!({ "rule_id": "rule-7" }),
@@ -146,8 +146,8 @@ impl Kind {
             Figure::Milliseconds(median(&measured.took)),
         )
         .unlucky("p99", Figure::Milliseconds(percentile(&measured.took, 0.99)));
-        let mut rows = vec![match self.wanted {
-            Some(wanted) => p50.held_against("wanted", Figure::Milliseconds(wanted)),
+        let mut rows = vec![match self.target_ms {
+            Some(target_ms) => p50.held_against("wanted", Figure::Milliseconds(target_ms)),
             None => p50.beside(
                 "of 1,000",
                 Figure::Milliseconds(median(&few.took)),
@@ -170,14 +170,14 @@ impl Kind {
         let mut took = Vec::new();
         for _ in 0..REQUESTS {
             let request = runner.post("/workflows/runs", &self.body);
-            let asked = Instant::now();
+            let start = Instant::now();
             answer(request).await?;
-            took.push(asked.elapsed().as_secs_f64() * 1e3);
+            took.push(start.elapsed().as_secs_f64() * 1e3);
         }
         let page = json_of(runner.post("/workflows/runs", &self.body)).await?;
-        let found = page.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
-        if found as u64 != self.page {
-            return Err(format!("the listing has {found} runs, not {}", self.page).into());
+        let count = page.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
+        if count as u64 != self.page {
+            return Err(format!("the listing has {count} runs, not {}", self.page).into());
         }
         let most = i32::try_from(PAGE)? + 1;
         let units = match self.index {

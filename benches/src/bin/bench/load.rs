@@ -42,9 +42,9 @@ impl Side {
             clients.spawn(async move {
                 let mut latencies = Vec::new();
                 while started.elapsed() < ROUND {
-                    let asked = Instant::now();
+                    let start = Instant::now();
                     request(latencies.len() * CLIENTS + client).await?;
-                    latencies.push(asked.elapsed().as_secs_f64() * 1e3);
+                    latencies.push(start.elapsed().as_secs_f64() * 1e3);
                 }
                 Result::Ok(latencies)
             });

@@ -74,8 +74,8 @@ const PARTS: [&str; 19] = [
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    match run(&wanted).await {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("bench: {error}"));
@@ -84,8 +84,8 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(wanted: &[String]) -> Result<()> {
-    if let Some(unknown) = wanted.iter().find(|part| !PARTS.contains(&part.as_str())) {
+async fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.iter().find(|part| !PARTS.contains(&part.as_str())) {
         let parts = PARTS.join(", ");
         return Err(
             format!("There is no part '{unknown}'. The parts are {parts}; without a name, all.").into(),
@@ -93,7 +93,7 @@ async fn run(wanted: &[String]) -> Result<()> {
     }
     let mut report = Report::default();
     for part in PARTS {
-        if !wanted.is_empty() && !wanted.iter().any(|name| name == part) {
+        if !arguments.is_empty() && !arguments.iter().any(|name| name == part) {
             continue;
         }
         say(&format!("measuring: {part}"));

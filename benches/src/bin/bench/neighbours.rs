@@ -272,11 +272,11 @@ impl Account {
         let [reads, writes, queries] = &mut times.0;
         let query = json!({ "sql": "SELECT count(*) AS n, max(id) AS id FROM kept" });
         for _ in 0..REQUESTS {
-            let read = self
+            let read_request = self
                 .http
                 .get(format!("{}/prompts/{}", self.base_url, self.prompt));
             for (times, request) in [
-                (&mut *reads, read.bearer_auth(&self.token)),
+                (&mut *reads, read_request.bearer_auth(&self.token)),
                 (&mut *writes, self.post("/prompts", &prompt(json!({})))),
                 (
                     &mut *queries,
@@ -318,7 +318,7 @@ impl Account {
         let thread = thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    sent = send_all => sent,
+                    result = send_all => result,
                     _ = stopped => Ok(()),
                 }
             })

@@ -38,8 +38,8 @@ impl PlainDuckDb {
 
     /// Writes the tables of TPC-H as Parquet files into a folder.
     pub fn make_tpch(folder: &Path, scale: f64) -> Result<()> {
-        let made = Self::spawn()?.ask(&json!({ "tpch": folder, "scale": scale }));
-        made.map(drop)
+        let result = Self::spawn()?.ask(&json!({ "tpch": folder, "scale": scale }));
+        result.map(drop)
     }
 
     fn spawn() -> Result<Self> {
@@ -101,13 +101,13 @@ fn python() -> Result<PathBuf> {
             .args(["-m", "venv", "--clear"])
             .arg(&environment),
     )?;
-    let wanted = environment.join("wanted.txt");
-    std::fs::write(&wanted, REQUIREMENTS)?;
+    let requirements = environment.join("wanted.txt");
+    std::fs::write(&requirements, REQUIREMENTS)?;
     programs::run(
         Command::new(&python)
             .args(["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"])
-            .arg(&wanted),
+            .arg(&requirements),
     )?;
-    std::fs::rename(wanted, installed)?;
+    std::fs::rename(requirements, installed)?;
     Ok(python)
 }

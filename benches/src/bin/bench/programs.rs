@@ -60,8 +60,8 @@ pub fn run(command: &mut Command) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{:?} failed: {}", command.get_program(), stderr.trim()).into())
 }
 
 /// Returns the JSON object that a program of this workspace prints.

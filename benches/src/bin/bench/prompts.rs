@@ -43,8 +43,8 @@ pub async fn measure() -> Result<Vec<Row>> {
     let runner = Arc::new(Runner::start(&folder.path().join("data"))?);
     let mut ids = Vec::new();
     for number in 0..PROMPTS {
-        let made = json(runner.post("/prompts", &body(&format!("prompt {number}")))).await?;
-        ids.push(id(&made)?);
+        let prompt = json(runner.post("/prompts", &body(&format!("prompt {number}")))).await?;
+        ids.push(id(&prompt)?);
     }
     let ids = Arc::new(ids);
 
@@ -68,15 +68,15 @@ pub async fn measure() -> Result<Vec<Row>> {
             [get, create] = [const { Side::new() }; 2];
         }
     }
-    let mut rows = Vec::from(told("GET /prompts/{id}, 16 clients", &get));
-    rows.extend(told("POST /prompts, 16 clients", &create));
-    rows.push(checked(&runner).await?);
+    let mut rows = Vec::from(latency_rows("GET /prompts/{id}, 16 clients", &get));
+    rows.extend(latency_rows("POST /prompts, 16 clients", &create));
+    rows.push(check_cost(&runner).await?);
     Ok(rows)
 }
 
 /// Measures the cost of the check in a child process for a write: a template that needs the check next to one
 /// of the same size that does not, in turns.
-async fn checked(runner: &Runner) -> Result<Row> {
+async fn check_cost(runner: &Runner) -> Result<Row> {
     let template = body("checked");
     let mut text = template.clone();
     if let Value::Object(fields) = &mut text {
@@ -104,7 +104,7 @@ fn pick(ids: &[String], number: usize) -> &str {
     ids.get(number % PROMPTS).map_or("", String::as_str)
 }
 
-fn told(what: &str, side: &Side) -> [Row; 2] {
+fn latency_rows(what: &str, side: &Side) -> [Row; 2] {
     let time = Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(side.p50_ms()));
     [
         time.unlucky("p99", Figure::Milliseconds(side.p99_ms())),

@@ -128,7 +128,7 @@ impl fmt::Display for Comparison {
 
 /// Renders all rows as a Markdown table with aligned columns.
 pub fn table(rows: &[Row]) -> String {
-    let named = |pair: Option<(&str, Figure)>| {
+    let cell = |pair: Option<(&str, Figure)>| {
         pair.map_or_else(String::new, |(what, figure)| format!("{what} {figure}"))
     };
     let heading = ["part", "what", "Millrace", "unlucky", "beside it", "comparison"].map(str::to_owned);
@@ -138,8 +138,8 @@ pub fn table(rows: &[Row]) -> String {
             row.part.to_owned(),
             row.what.clone(),
             row.figure.to_string(),
-            named(row.unlucky),
-            named(row.beside),
+            cell(row.unlucky),
+            cell(row.beside),
             row.comparison
                 .map_or_else(String::new, |comparison| comparison.to_string()),
         ]
@@ -172,15 +172,15 @@ pub fn json(rows: &[Row]) -> Result<String> {
 }
 
 fn row_json(row: &Row) -> Value {
-    let named = |pair: Option<(&str, Figure)>| {
+    let side = |pair: Option<(&str, Figure)>| {
         pair.map(|(what, figure)| json!({ "what": what, "figure": figure_json(figure) }))
     };
     json!({
         "part": row.part,
         "what": row.what,
         "figure": figure_json(row.figure),
-        "unlucky": named(row.unlucky),
-        "beside": named(row.beside),
+        "unlucky": side(row.unlucky),
+        "beside": side(row.beside),
         "comparison": row.comparison.map(|comparison| match comparison {
             Comparison::Times(ratio, more) => json!({ "ratio": ratio, "more_ms": more }),
             Comparison::Sizes(ratio) | Comparison::Rates(ratio) => json!({ "ratio": ratio }),

@@ -142,8 +142,8 @@ fn install() -> Result<PathBuf> {
             .arg(format!("@restatedev/restate-server@{VERSION}"))
             .output()?;
         if !npm.status.success() {
-            let said = String::from_utf8_lossy(&npm.stderr);
-            return Err(format!("npm did not install the Restate server: {}", said.trim()).into());
+            let stderr = String::from_utf8_lossy(&npm.stderr);
+            return Err(format!("npm did not install the Restate server: {}", stderr.trim()).into());
         }
     }
     server(&folder).ok_or_else(|| "npm has no Restate server for this machine".into())
@@ -175,8 +175,8 @@ fn build() -> Result<PathBuf> {
         .env("CARGO_TARGET_DIR", &target)
         .output()?;
     if !built.status.success() {
-        let said = String::from_utf8_lossy(&built.stderr);
-        return Err(format!("The steps for Restate were not built: {}", said.trim()).into());
+        let stderr = String::from_utf8_lossy(&built.stderr);
+        return Err(format!("The steps for Restate were not built: {}", stderr.trim()).into());
     }
     Ok(target.join("release/restate-steps"))
 }

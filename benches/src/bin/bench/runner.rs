@@ -75,8 +75,8 @@ impl Runner {
         while runner.token.is_empty() {
             line.clear();
             if runner._stdout.read_line(&mut line)? == 0 {
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
-                return Err(format!("The runner did not start: {}", said.trim()).into());
+                let output = std::fs::read_to_string(&log).unwrap_or_default();
+                return Err(format!("The runner did not start: {}", output.trim()).into());
             }
             match line.trim().split_once(' ') {
                 Some(("API", url)) => runner.base_url = url.trim().to_owned(),

@@ -163,8 +163,8 @@ fn load(runner: &Runner, clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
         .args(["--steps", &STEPS.to_string()])
         .output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("The load failed: {}", said.trim()).into());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("The load failed: {}", stderr.trim()).into());
     }
     let report: Value = serde_json::from_slice(&output.stdout)?;
     let took = report.get("run_ms").and_then(Value::as_array);

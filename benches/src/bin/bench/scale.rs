@@ -62,7 +62,7 @@ const CHANGES: [Change; 5] = [
 
 /// Measurements of one side's changes.
 #[derive(Default)]
-struct Taken {
+struct Samples {
     ms: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -82,9 +82,9 @@ pub async fn measure() -> Result<Vec<Row>> {
             say(&format!("{} of {segments} segments", number + 1));
         }
     }
-    let held = large.segments()?.len() as u64;
-    if held != segments {
-        return Err(format!("the large store has {held} segments, not {segments}").into());
+    let count = large.segments()?.len() as u64;
+    if count != segments {
+        return Err(format!("the large store has {count} segments, not {segments}").into());
     }
 
     let total = segments * SEGMENT_ROWS;
@@ -107,10 +107,10 @@ pub async fn measure() -> Result<Vec<Row>> {
         table.push(row.unlucky("first", Figure::Milliseconds(first)));
     }
 
-    let (mut on_large, mut on_empty) = (Taken::default(), Taken::default());
+    let (mut on_large, mut on_empty) = (Samples::default(), Samples::default());
     for number in 0..=TIMES {
         let empty = Store::create(&runner, &format!("Empty {number}"), &stores::table(&COLUMNS)).await?;
-        for (store, taken) in [(&large, &mut on_large), (&empty, &mut on_empty)] {
+        for (store, samples) in [(&large, &mut on_large), (&empty, &mut on_empty)] {
             let row = json!({ "id": total + number, "region": "north", "day": "2024-05-01", "quantity": 1 });
             // The next child of the engine starts after an import; wait so that it is ready on both sides.
             tokio::time::sleep(Duration::from_millis(150)).await;
@@ -119,8 +119,8 @@ pub async fn measure() -> Result<Vec<Row>> {
                 .import(&json!({ "t": { "source": "inline", "data": [row] } }))
                 .await?;
             if number > 0 {
-                taken.ms.push(ms);
-                taken.bytes.push(written(&before, &files(&store.folder())?));
+                samples.ms.push(ms);
+                samples.bytes.push(growth(&before, &files(&store.folder())?));
             }
         }
     }
@@ -137,10 +137,10 @@ pub async fn measure() -> Result<Vec<Row>> {
     small
         .import(&json!({ "t": { "source": "inline", "data": [row] } }))
         .await?;
-    let mut taken: Vec<(Taken, Taken)> = CHANGES.iter().map(|_| Default::default()).collect();
+    let mut sides: Vec<(Samples, Samples)> = CHANGES.iter().map(|_| Default::default()).collect();
     for number in 0..=TIMES {
-        for ((name, change), (on_large, on_small)) in CHANGES.iter().zip(&mut taken) {
-            for (store, taken) in [(&large, on_large), (&small, on_small)] {
+        for ((name, change), (on_large, on_small)) in CHANGES.iter().zip(&mut sides) {
+            for (store, samples) in [(&large, on_large), (&small, on_small)] {
                 let (path, body) = change(number, &store.version().await?);
                 let before = files(&store.folder())?;
                 let ms = if name.ends_with("column") {
@@ -149,20 +149,20 @@ pub async fn measure() -> Result<Vec<Row>> {
                     store.timed_post(&path, &body).await?
                 };
                 if number > 0 {
-                    taken.ms.push(ms);
-                    taken.bytes.push(written(&before, &files(&store.folder())?));
+                    samples.ms.push(ms);
+                    samples.bytes.push(growth(&before, &files(&store.folder())?));
                 }
             }
         }
     }
-    for ((name, _), (on_large, on_small)) in CHANGES.iter().zip(&taken) {
+    for ((name, _), (on_large, on_small)) in CHANGES.iter().zip(&sides) {
         table.extend(beside(name, &size, on_large, "a store of one row", on_small));
     }
     Ok(table)
 }
 
 /// Returns rows with the time and bytes of a change of the large store, next to those of the other store.
-fn beside(what: &str, size: &str, large: &Taken, other_name: &'static str, other: &Taken) -> [Row; 2] {
+fn beside(what: &str, size: &str, large: &Samples, other_name: &'static str, other: &Samples) -> [Row; 2] {
     let (ours, theirs) = (median(&large.ms), median(&other.ms));
     let time = Row::new(PART, format!("{what}, {size}"), Figure::Milliseconds(ours))
         .unlucky("worst", Figure::Milliseconds(worst(&large.ms)))
@@ -191,21 +191,21 @@ fn rows(from: u64) -> String {
 
 /// Returns the files below a folder, with their sizes in bytes.
 fn files(folder: &Path) -> Result<BTreeMap<PathBuf, u64>> {
-    let mut found = BTreeMap::new();
+    let mut sizes = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let data = entry.metadata()?;
         if data.is_dir() {
-            found.extend(files(&entry.path())?);
+            sizes.extend(files(&entry.path())?);
         } else {
-            found.insert(entry.path(), data.len());
+            sizes.insert(entry.path(), data.len());
         }
     }
-    Ok(found)
+    Ok(sizes)
 }
 
 /// Returns the size of the new files, in millions of bytes.
-fn written(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
+fn growth(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
     let new = after.iter().filter(|(path, _)| !before.contains_key(*path));
     new.map(|(_, bytes)| *bytes as f64).sum::<f64>() / 1e6
 }

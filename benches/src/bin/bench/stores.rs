@@ -28,8 +28,8 @@ pub struct Answered {
 impl<'a> Store<'a> {
     /// Creates a store, with its tables in the form of `POST …/tables`.
     pub async fn create(runner: &'a Runner, name: &str, tables: &Value) -> Result<Self> {
-        let made = json(runner.post("/data", &json!({ "name": name }))).await?;
-        let store = Self::new(runner, &id(&made)?);
+        let created_store = json(runner.post("/data", &json!({ "name": name }))).await?;
+        let store = Self::new(runner, &id(&created_store)?);
         answer(runner.post(&store.path("/tables"), tables)).await?;
         Ok(store)
     }
@@ -58,8 +58,8 @@ impl<'a> Store<'a> {
     pub async fn append_in_background(&self, file: &Path) -> Result<f64> {
         let body = json!({ "tables": self.put(file)?, "background": true });
         let started = Instant::now();
-        let taken = json(self.runner.post(&self.path("/import"), &body)).await?;
-        let path = self.path(&format!("/import/{}", id(&taken)?));
+        let import = json(self.runner.post(&self.path("/import"), &body)).await?;
+        let path = self.path(&format!("/import/{}", id(&import)?));
         loop {
             let record = json(self.runner.get(&path)).await?;
             match record.get("status").and_then(Value::as_str) {

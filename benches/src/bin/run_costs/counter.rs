@@ -19,13 +19,13 @@ use crate::Error;
 
 /// Capacity and messages that were counted.
 #[derive(Default)]
-pub struct Taken {
+pub struct Usage {
     /// Calls by operation.
     pub calls: BTreeMap<String, u64>,
     pub read_units: f64,
     pub write_units: f64,
     /// Write units by table or `table.index`.
-    pub written: BTreeMap<String, f64>,
+    pub write_units_by_place: BTreeMap<String, f64>,
     /// Messages that were sent to the queue.
     pub messages: Vec<String>,
     /// Messages that were put on the bus.
@@ -37,7 +37,7 @@ pub struct Taken {
 pub struct Counter {
     backend: String,
     http: reqwest::Client,
-    taken: Arc<Mutex<Taken>>,
+    usage: Arc<Mutex<Usage>>,
 }
 
 impl Counter {
@@ -46,7 +46,7 @@ impl Counter {
         let counter = Self {
             backend: backend.to_owned(),
             http: reqwest::Client::builder().no_proxy().build()?,
-            taken: Arc::default(),
+            usage: Arc::default(),
         };
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
@@ -61,8 +61,8 @@ impl Counter {
         Ok((counter, endpoint))
     }
 
-    pub fn taken(&self) -> parking_lot::MutexGuard<'_, Taken> {
-        self.taken.lock()
+    pub fn usage(&self) -> parking_lot::MutexGuard<'_, Usage> {
+        self.usage.lock()
     }
 
     async fn pass(&self, mut headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
@@ -73,8 +73,8 @@ impl Counter {
             request.insert("ReturnConsumedCapacity".to_owned(), json!("INDEXES"));
         }
         headers.remove("content-length");
-        let sent = self.http.post(&self.backend).headers(headers);
-        let answer = sent.body(request.to_string()).send().await?;
+        let backend_request = self.http.post(&self.backend).headers(headers);
+        let answer = backend_request.body(request.to_string()).send().await?;
         let status = answer.status();
         let bytes = answer.bytes().await?;
         let answer: Value = serde_json::from_slice(&bytes)?;
@@ -89,18 +89,18 @@ impl Counter {
             .iter()
             .filter_map(|each| each.get("CapacityUnits")?.as_f64())
             .sum::<f64>();
-        let mut taken = self.taken();
+        let mut usage = self.usage();
         if ["BatchGetItem", "GetItem", "Query"].contains(&operation.as_str()) {
-            taken.read_units += units;
+            usage.read_units += units;
         } else {
-            taken.write_units += units;
+            usage.write_units += units;
             for each in &consumed {
                 for (place, units) in places(each) {
-                    *taken.written.entry(place).or_default() += units;
+                    *usage.write_units_by_place.entry(place).or_default() += units;
                 }
             }
         }
-        *taken.calls.entry(operation).or_default() += 1;
+        *usage.calls.entry(operation).or_default() += 1;
         let headers = [("content-type", "application/x-amz-json-1.0")];
         Ok((status, headers, bytes).into_response())
     }
@@ -124,7 +124,7 @@ impl Queue for Counter {
     async fn send_as(&self, body: &str, _: Delivery<'_>) -> platform::Result<()> {
         // Do not count hints at logs: there is one per minute, whatever the load.
         if serde_json::from_str::<ArchiveHint>(body).is_err() {
-            self.taken().messages.push(body.to_owned());
+            self.usage().messages.push(body.to_owned());
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Queue for Counter {
 #[async_trait]
 impl Bus for Counter {
     async fn publish(&self, detail: &str) -> platform::Result<()> {
-        self.taken().events.push(detail.to_owned());
+        self.usage().events.push(detail.to_owned());
         Ok(())
     }
 }

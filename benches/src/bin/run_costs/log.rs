@@ -20,30 +20,25 @@ use platform::{Clock, Tenant, ids};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::counter::{Counter, Taken};
+use crate::counter::{Counter, Usage};
 
 const EVENTS: u64 = 2_000;
 const FEW: u64 = 50;
 
-pub async fn costs(
-    data: &DataDir,
-    objects: Objects,
-    counted: &Aws,
-    counter: &Counter,
-) -> Result<Value, Error> {
-    let table = |name| counted.table(name);
+pub async fn costs(data: &DataDir, objects: Objects, aws: &Aws, counter: &Counter) -> Result<Value, Error> {
+    let table = |name| aws.table(name);
     let tenant = Tenant::new("acme", "archived")?;
     let events = Events::new(table(EVENTS_TABLE));
     // The log's head is written once, not per event, so write it before counting.
     events.prepare(&tenant, Clock::System.now()).await?;
     let before = without_log(&table(EVENTS_TABLE), &tenant, counter).await?;
-    taken(counter);
+    take_usage(counter);
     for number in 0..EVENTS {
         let record = record(&tenant, number)?;
         events.insert(&tenant, &record).await?;
         events.matched(&tenant, &record, Clock::System.now()).await?;
     }
-    let accepted = taken(counter);
+    let accepted = take_usage(counter);
 
     let config = ArchiverConfig {
         program: None,
@@ -59,7 +54,7 @@ pub async fn costs(
     let began = Instant::now();
     let passed = archiver.pass(&log).await?;
     let seconds = began.elapsed().as_secs_f64();
-    let archived = taken(counter);
+    let archived = take_usage(counter);
     if passed.records != EVENTS {
         return Err(format!("of {EVENTS} events {} are archived", passed.records).into());
     }
@@ -76,14 +71,14 @@ pub async fn costs(
     }))
 }
 
-fn taken(counter: &Counter) -> Taken {
-    std::mem::take(&mut *counter.taken())
+fn take_usage(counter: &Counter) -> Usage {
+    std::mem::take(&mut *counter.usage())
 }
 
 /// Measures the write units of an event that is in no index of its log, as all events were before logs
 /// existed.
 async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Result<f64, Error> {
-    taken(counter);
+    take_usage(counter);
     for number in 0..FEW {
         let record = record(tenant, number)?;
         let key = Key::new(format!("{tenant}#without-log#{}", record.id), "event");
@@ -99,7 +94,7 @@ async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Resul
             return Err("an event without the log was not written".into());
         }
     }
-    Ok(taken(counter).write_units / FEW as f64)
+    Ok(take_usage(counter).write_units / FEW as f64)
 }
 
 fn record(tenant: &Tenant, number: u64) -> Result<EventRecord, Error> {

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use aws::Aws;
-use counter::{Counter, Taken};
+use counter::{Counter, Usage};
 use emulators::Emulators;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
@@ -40,9 +40,9 @@ async fn count() -> Result<(), Error> {
     let data = DataDir::open(&folder.path().join("data"))?;
     let emulators = Emulators::start(&folder.path().join("aws"), &TABLES).await?;
     let (counter, endpoint) = Counter::before(&emulators.endpoint).await?;
-    let counted = emulators.sdk().to_builder().endpoint_url(&endpoint).build();
-    let counted = Aws::new(counted);
-    let table = |name| counted.table(name);
+    let sdk = emulators.sdk().to_builder().endpoint_url(&endpoint).build();
+    let aws = Aws::new(sdk);
+    let table = |name| aws.table(name);
     let wiring = Wiring {
         runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
         objects: Aws::new(emulators.sdk()).bucket(DATA_BUCKET),
@@ -54,8 +54,8 @@ async fn count() -> Result<(), Error> {
     };
     let report = json!({
         "runs": runs(&wiring.engine(registry())?, &counter).await?,
-        "webhook": webhook::costs(&data, &wiring, &counted, &counter).await?,
-        "log": log::costs(&data, wiring.objects.clone(), &counted, &counter).await?,
+        "webhook": webhook::costs(&data, &wiring, &aws, &counter).await?,
+        "log": log::costs(&data, wiring.objects.clone(), &aws, &counter).await?,
     });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())
@@ -65,7 +65,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
     let tenant = Tenant::new("acme", "demo")?;
     let mut report = Vec::new();
     for activities in ACTIVITIES {
-        *counter.taken() = Taken::default();
+        *counter.usage() = Usage::default();
         let start = StartRun::new(
             "Steps",
             &format!("of-{activities}"),
@@ -73,7 +73,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
         );
         let started = engine.start(&tenant, &start).await?;
         let messages = follow(engine, counter).await?;
-        let taken = std::mem::take(&mut *counter.taken());
+        let usage = std::mem::take(&mut *counter.usage());
         let state = engine.get(&tenant, &started.run_id).await?;
         if state.status != workflow::status::RunStatus::Completed {
             return Err(format!("the run is {}", state.status.as_str()).into());
@@ -81,10 +81,10 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
         report.push(json!({
             "activities": activities,
             "messages": messages,
-            "calls": taken.calls,
-            "read_units": taken.read_units,
-            "write_units": taken.write_units,
-            "written": taken.written,
+            "calls": usage.calls,
+            "read_units": usage.read_units,
+            "write_units": usage.write_units,
+            "written": usage.write_units_by_place,
         }));
     }
     Ok(Value::from(report))
@@ -94,7 +94,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
 async fn follow(engine: &Engine, counter: &Counter) -> Result<usize, Error> {
     let mut messages = 0;
     loop {
-        let waiting = std::mem::take(&mut counter.taken().messages);
+        let waiting = std::mem::take(&mut counter.usage().messages);
         if waiting.is_empty() {
             return Ok(messages);
         }

@@ -37,7 +37,7 @@ use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use workflow::wiring::Wiring;
 
-use crate::counter::{Counter, Taken};
+use crate::counter::{Counter, Usage};
 use crate::{Error, follow};
 
 /// Prices per million in us-east-1, in dollars, from the AWS price lists of 2025: an on-demand write unit, a
@@ -53,18 +53,13 @@ const REQUESTS_OF_MESSAGE: f64 = 3.0;
 /// Function invocations per event: ingest, matcher, worker.
 const INVOCATIONS: f64 = 3.0;
 
-pub async fn costs(
-    data: &DataDir,
-    wiring: &Wiring,
-    counted: &Aws,
-    counter: &Counter,
-) -> Result<Value, Error> {
+pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter) -> Result<Value, Error> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     let origin = format!("http://{}", listener.local_addr()?);
     let router = Router::new().fallback(|| async { "ok" });
     tokio::spawn(async move { axum::serve(listener, router).await });
     let tenant = Tenant::new("acme", "demo")?;
-    let table = |name| counted.table(name);
+    let table = |name| aws.table(name);
     let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
     let subscriptions = Subscriptions::new(table(RECORDS_TABLE));
     subscriptions
@@ -113,16 +108,16 @@ pub async fn costs(
     let publisher = Publisher::new(events, wiring.objects.clone(), Arc::new(counter.clone()));
     // The first round compiles the subscriptions and opens the secret, so the second one counts.
     for _ in 0..2 {
-        *counter.taken() = Taken::default();
+        *counter.usage() = Usage::default();
         channels.find(&tenant, &channel.id).await?;
         publisher
             .publish(&tenant, event(wiring)?, None, wiring.clock.now())
             .await?;
-        let told = counter.taken().events.pop().ok_or("nothing is on the bus")?;
+        let event = counter.usage().events.pop().ok_or("nothing is on the bus")?;
         LocalBus::new(wiring.clock.clone(), vec![Arc::new(counter.clone())])
-            .publish(&told)
+            .publish(&event)
             .await?;
-        let body = counter.taken().messages.pop().ok_or("nothing is in the queue")?;
+        let body = counter.usage().messages.pop().ok_or("nothing is in the queue")?;
         let message = Message {
             id: String::new(),
             body,
@@ -133,26 +128,26 @@ pub async fn costs(
         }
         // One message about the event, and the hints at the run.
         let messages = 1 + follow(&engine, counter).await?;
-        counter.taken().messages = vec![String::new(); messages];
+        counter.usage().messages = vec![String::new(); messages];
     }
-    let taken = std::mem::take(&mut *counter.taken());
-    let messages = taken.messages.len() as f64;
-    let dollars = taken.write_units * WRITE_UNIT
-        + taken.read_units * READ_UNIT
+    let usage = std::mem::take(&mut *counter.usage());
+    let messages = usage.messages.len() as f64;
+    let dollars = usage.write_units * WRITE_UNIT
+        + usage.read_units * READ_UNIT
         + BUS_EVENT
         + messages * REQUESTS_OF_MESSAGE * SQS_REQUEST
         + INVOCATIONS * INVOCATION;
     let mut costs = json!({
-        "write units": taken.write_units,
-        "written": taken.written,
-        "read units": taken.read_units,
+        "write units": usage.write_units,
+        "written": usage.write_units_by_place,
+        "read units": usage.read_units,
         "queue messages": messages,
         "invocations of functions": INVOCATIONS,
         "dollars a million, without what functions take in time": dollars,
     });
     if let Value::Object(costs) = &mut costs {
         costs.extend(
-            taken
+            usage
                 .calls
                 .iter()
                 .map(|(call, times)| (format!("{call} calls"), json!(times))),

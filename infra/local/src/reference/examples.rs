@@ -131,13 +131,13 @@ pub fn add_examples(document: &mut Value) -> Result<(), ConfigError> {
 fn add(operation: &mut Value, example: Example) {
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
     for parameter in parameters.into_iter().flatten().filter_map(Value::as_object_mut) {
-        let given = match parameter.get("in").and_then(Value::as_str) {
+        let values = match parameter.get("in").and_then(Value::as_str) {
             Some("path") => &example.request.path,
             Some("query") => &example.request.query,
             _ => continue,
         };
         let name = parameter.get("name").and_then(Value::as_str);
-        if let Some(value) = name.and_then(|name| given.get(name)) {
+        if let Some(value) = name.and_then(|name| values.get(name)) {
             parameter.insert("example".to_owned(), value.clone());
         }
     }

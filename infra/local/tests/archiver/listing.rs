@@ -133,19 +133,19 @@ async fn pages_are_those_of_the_sorted_records_whatever_is_archived() {
                 (240, 1),
                 (1 << 52, 9),
             ] {
-                let found = store
+                let page = store
                     .list_audit("acme", project, &filter, viewer, (offset, limit))
                     .await
                     .unwrap();
                 let skipped = usize::try_from(offset).unwrap().min(expected.len());
                 let end = expected.len().min(skipped + limit);
                 assert_eq!(
-                    found.events,
+                    page.events,
                     expected[skipped..end],
                     "{project:?} {viewer:?} {filter:?} {offset} {limit}"
                 );
                 assert_eq!(
-                    found.has_next,
+                    page.has_next,
                     end < expected.len(),
                     "{project:?} {viewer:?} {filter:?} {offset} {limit}"
                 );
@@ -165,14 +165,14 @@ async fn a_walk_has_each_record_once_while_others_are_archived_and_come() {
         to: Some(at("2026-11-24T23:59:59.999Z")),
         ..AuditFilter::default()
     };
-    let mut read = Vec::new();
+    let mut ids = Vec::new();
     loop {
-        let offset = u64::try_from(read.len()).unwrap();
+        let offset = u64::try_from(ids.len()).unwrap();
         let page = store
             .list_audit("acme", None, &filter, &Viewer::operator(), (offset, 8))
             .await
             .unwrap();
-        read.extend(page.events.into_iter().map(|event| event.id));
+        ids.extend(page.events.into_iter().map(|event| event.id));
         if !page.has_next {
             break;
         }
@@ -182,15 +182,15 @@ async fn a_walk_has_each_record_once_while_others_are_archived_and_come() {
             ..record(0)
         };
         world.trail.insert(&new).await.unwrap();
-        let project = PROJECTS[read.len() % 3];
+        let project = PROJECTS[ids.len() % 3];
         archiver
             .pass(&LogId::new("acme", project, LogKind::Audit))
             .await
             .unwrap();
     }
     let expected: BTreeSet<_> = (0..90).map(|number| record(number).id).collect();
-    assert_eq!(read.len(), 90);
-    assert_eq!(read.into_iter().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(ids.len(), 90);
+    assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), expected);
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ async fn an_object_that_no_commit_names_is_removed_and_no_other() {
     world.advance_minutes(51);
     let passed = world.pass().await;
     assert_eq!((passed.digests, passed.removed), (1, 1), "{passed:?}");
-    let left = world.objects_of_log().await;
-    assert!(!left.contains(&old) && left.contains(&young) && left.contains(&audit));
+    let objects = world.objects_of_log().await;
+    assert!(!objects.contains(&old) && objects.contains(&young) && objects.contains(&audit));
     assert_eq!(world.archived().await.len(), 3);
 }

@@ -39,7 +39,7 @@ fn time_of_today(number: usize) -> UtcTime {
 async fn files_of(world: &World, time: fn(usize) -> UtcTime) -> [usize; 2] {
     let numbers: Vec<_> = (0..count()).collect();
     let archiver = world.archiver();
-    let mut written = 0;
+    let mut file_count = 0;
     for part in numbers.chunks(count().div_ceil(PASSES)) {
         for some in part.chunks(AT_ONCE) {
             join_all(some.iter().map(async |number| {
@@ -50,7 +50,7 @@ async fn files_of(world: &World, time: fn(usize) -> UtcTime) -> [usize; 2] {
         }
         loop {
             let passed = archiver.pass(&world.log).await.unwrap();
-            written += usize::try_from(passed.files).unwrap();
+            file_count += usize::try_from(passed.files).unwrap();
             if !passed.more {
                 break;
             }
@@ -59,16 +59,16 @@ async fn files_of(world: &World, time: fn(usize) -> UtcTime) -> [usize; 2] {
     }
     world.advance_minutes(24 * 60);
     archiver.pass(&world.log).await.unwrap();
-    [written, world.files().await.len()]
+    [file_count, world.files().await.len()]
 }
 
 #[tokio::test]
 async fn random_times_of_ten_years_make_as_many_files_as_those_of_today() {
     let (today, random) = (World::new().await, World::new().await);
     let expected = files_of(&today, time_of_today).await;
-    let found = files_of(&random, random_time).await;
-    for (found, expected) in found.iter().zip(&expected) {
-        assert!(found * 10 <= expected * 11, "{found} files instead of {expected}");
+    let counts = files_of(&random, random_time).await;
+    for (count, expected) in counts.iter().zip(&expected) {
+        assert!(count * 10 <= expected * 11, "{count} files instead of {expected}");
     }
     let archived = random.archived().await;
     assert_eq!(archived.len(), count());
@@ -94,7 +94,7 @@ async fn sums_over_random_times_are_exact_wherever_the_events_are() {
     ];
     for (number, time) in times.iter().enumerate() {
         world.event(&format!("e{number:03}"), &time.to_string()).await;
-        let known = times.get(..=number).unwrap();
+        let times_so_far = times.get(..=number).unwrap();
         // Files of several passes and a tail, and at the end files that were merged.
         match number {
             60 | 120 | 180 => drop(archiver.pass(&world.log).await.unwrap()),
@@ -122,7 +122,10 @@ async fn sums_over_random_times_are_exact_wherever_the_events_are() {
                 .rows
                 .iter()
                 .filter_map(|row| row.metrics["n"].as_ref()?.as_u64());
-            let expected = known.iter().filter(|time| (from..=to).contains(time)).count();
+            let expected = times_so_far
+                .iter()
+                .filter(|time| (from..=to).contains(time))
+                .count();
             assert_eq!(counts.sum::<u64>(), expected as u64, "{number}: {from} {to}");
         }
     }

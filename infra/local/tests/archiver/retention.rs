@@ -9,14 +9,14 @@ use crate::world::World;
 const NOON: &str = "2026-11-24T12:00:00Z";
 
 async fn expiries(world: &World) -> Vec<Option<i64>> {
-    let mut found = Vec::new();
+    let mut times = Vec::new();
     let (records, _) = world.events_table.scan(None).await.unwrap();
     for (key, record) in records {
         if key.sk == "event" {
-            found.push(record.get("expires_at").and_then(Value::as_i64));
+            times.push(record.get("expires_at").and_then(Value::as_i64));
         }
     }
-    found
+    times
 }
 
 async fn match_all(world: &World) {

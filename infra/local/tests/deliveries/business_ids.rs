@@ -21,7 +21,7 @@ fn target(endpoint: &str) -> Value {
 /// Publishes an event about an order and returns its delivery.
 async fn delivered(world: &World, id: &Value) -> DeliveryRecord {
     let event = world.event_with(None, order(id)).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     let mut all = world.all().await.into_iter();
     all.find(|delivery| delivery.event_id == event).unwrap()
 }
@@ -59,12 +59,12 @@ async fn a_message_that_comes_twice_leaves_the_delivery_as_it_is() {
     world.subscribe(&["external"], target("Waiting")).await;
     let event = world.event_with(None, order(&json!("order-7"))).await;
     let record = world.events.find(&world.tenant, &event).await.unwrap().unwrap();
-    let bus = LocalBus::new(world.clock.clone(), vec![Arc::new(world.told.clone())]);
+    let bus = LocalBus::new(world.clock.clone(), vec![Arc::new(world.inbox.clone())]);
     for _ in 0..5 {
         events::publish::publish_stored(&bus, &record).await;
     }
     // All messages in one batch, before any of them marks the event as matched.
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     assert_eq!(world.one().await.status, DeliveryStatus::Pending);
 }
 
@@ -114,7 +114,7 @@ async fn an_id_of_a_run_of_another_type_fails_the_delivery() {
     delivered(&world, &json!("order-7")).await;
     world.subscribe(&["external"], target("Quick")).await;
     let event = world.event_with(None, order(&json!("order-7"))).await;
-    world.match_told().await;
+    world.match_messages().await;
     let all = world.all().await;
     let statuses = all.iter().filter(|delivery| delivery.event_id == event);
     let failed: Vec<_> = statuses

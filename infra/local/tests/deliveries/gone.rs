@@ -17,8 +17,8 @@ impl World {
         subscription.enabled = true;
         subscription.disabled = None;
         let next = subscription.record(revision + 1).unwrap();
-        let written = self.matcher.subscriptions.save(&self.tenant, &next).await;
-        assert_eq!(written.unwrap(), platform::records::Written::Done);
+        let result = self.matcher.subscriptions.save(&self.tenant, &next).await;
+        assert_eq!(result.unwrap(), platform::records::Written::Done);
     }
 }
 

@@ -55,16 +55,16 @@ async fn a_run_is_told_of_the_events_that_may_fit() {
     listen(&world, &other, "a", json!([{ "type": "content.create" }])).await;
     assert_eq!(count(&world).await, 3);
 
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for _ in 0..2 {
-        told.push(json!(world.event(None).await));
-        assert_eq!(world.match_told().await, 0);
+        events.push(json!(world.event(None).await));
+        assert_eq!(world.match_messages().await, 0);
     }
     world.follow_hints().await;
     let state = world.engine.get(&world.tenant, &run).await.unwrap();
     assert_eq!(state.signals, 2);
     let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
-    assert_eq!(serde_json::to_value(&detail).unwrap()["result"], json!(told));
+    assert_eq!(serde_json::to_value(&detail).unwrap()["result"], json!(events));
     let other = world.engine.get(&world.tenant, &other).await.unwrap();
     assert_eq!(other.signals, 0);
 }
@@ -77,7 +77,7 @@ async fn the_listeners_of_a_run_that_has_ended_are_removed() {
     listen(&world, &run, "b", json!([])).await;
     listen(&world, "no-run", "a", json!([])).await;
     world.event(None).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     world.settle().await;
     // The first event ended the run, so the second one finds it ended.
     world.event(None).await;
@@ -103,7 +103,7 @@ async fn a_run_that_continues_as_another_is_told_still() {
         world.follow_hints().await;
     }
     let event = world.event(None).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     world.follow_hints().await;
     assert_eq!(count(&world).await, 1);
     assert_eq!(result(&world, "Renewed").await, json!(event));

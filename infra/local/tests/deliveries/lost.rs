@@ -10,15 +10,15 @@ async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
     let world = World::start().await;
     world.webhook().await;
     // The bus refuses the event.
-    world.told.be_away(true);
+    world.inbox.be_away(true);
     world.event(None).await;
-    world.told.be_away(false);
+    world.inbox.be_away(false);
     // The bus accepts the event, but its message is lost.
     world.event(None).await;
-    world.told.lose_all();
+    world.inbox.lose_all();
     // The event is matched, but the hint at its run is lost.
     world.event(None).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     world.hints.lose_all();
     world.sweeper.sweep(0).await.unwrap();
     world.settle().await;
@@ -49,14 +49,14 @@ async fn the_backlog_counts_late_work_only() {
     for _ in 0..3 {
         world.event(None).await;
     }
-    world.told.lose_all();
+    world.inbox.lose_all();
     let ahead = world.sweeper.sweep(60_000).await.unwrap();
     assert_eq!((ahead.runs, ahead.events), (0, 0), "fresh events are not late");
     // All messages of the bus are lost: found events are postponed and stay in the count.
     for _ in 0..20 {
         world.pass(60);
         assert_eq!(world.sweeper.sweep(60_000).await.unwrap().events, 3);
-        world.told.lose_all();
+        world.inbox.lose_all();
     }
 }
 
@@ -65,7 +65,7 @@ async fn a_run_counts_as_late_after_its_time_only() {
     let world = World::start().await;
     world.webhook().await;
     world.event(None).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     world.hints.lose_all();
     let later = world.clock.now().plus_ms(600_000);
     assert_eq!(world.engine.due(later).await.unwrap().len(), 1);
@@ -80,7 +80,10 @@ async fn an_event_published_twice_is_delivered_once() {
     world.webhook().await;
     let id = world.event(None).await;
     let record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
-    let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
+    let bus = local::bus::LocalBus::new(
+        world.clock.clone(),
+        vec![std::sync::Arc::new(world.inbox.clone())],
+    );
     for _ in 0..5 {
         events::publish::publish_stored(&bus, &record).await;
     }
@@ -103,22 +106,22 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
     let world = World::start().await;
     world.webhook().await;
     let id = world.event(None).await;
-    world.told.lose_all();
+    world.inbox.lose_all();
     // The record says that the details are in the bucket, but the bucket lacks them.
     let mut record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
     record.id = "broken".to_owned();
     record.envelope = record.envelope.replace(&id, &record.id);
     record.details_key = Some("payloads/none".to_owned());
     world.events.insert(&world.tenant, &record).await.unwrap();
-    let mut told = 0;
+    let mut messages = 0;
     for _ in 0..120 {
         world.pass(60);
         world.sweeper.sweep(0).await.unwrap();
-        told += world.match_told().await;
+        messages += world.match_messages().await;
     }
     assert!(
-        (3..=12).contains(&told),
-        "it was told {told} times within two hours"
+        (3..=12).contains(&messages),
+        "it was told {messages} times within two hours"
     );
     // A continued run delivers it, because the first run's timestamp is too old to sign.
     world.follow_hints().await;
@@ -129,14 +132,17 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
 #[tokio::test]
 async fn an_invalid_event_is_set_aside_with_the_reason() {
     let world = World::start().await;
-    let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
+    let bus = local::bus::LocalBus::new(
+        world.clock.clone(),
+        vec![std::sync::Arc::new(world.inbox.clone())],
+    );
     platform::bus::Bus::publish(
         &bus,
         &json!({ "event_id": "e", "account_id": "acme", "project_id": "demo" }).to_string(),
     )
     .await
     .unwrap();
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     let letters = world.letters.all();
     assert_eq!(letters.len(), 1);
     let letter: serde_json::Value = serde_json::from_str(&letters[0]).unwrap();

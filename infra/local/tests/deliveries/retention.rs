@@ -12,9 +12,8 @@ use crate::world::World;
 
 const DAY_SECONDS: i64 = 24 * 3_600;
 
-async fn found(world: &World, delivery: &DeliveryRecord) -> Option<DeliveryRecord> {
-    let found = world.deliveries.find(&world.tenant, &delivery.id).await;
-    found.unwrap()
+async fn find(world: &World, delivery: &DeliveryRecord) -> Option<DeliveryRecord> {
+    world.deliveries.find(&world.tenant, &delivery.id).await.unwrap()
 }
 
 async fn expire(world: &World) {
@@ -31,7 +30,7 @@ async fn a_delivery_goes_90_days_after_its_end_and_is_hidden_at_once() {
     assert_eq!(delivery.status, DeliveryStatus::Succeeded);
     world.pass(90 * DAY_SECONDS - 1);
     expire(&world).await;
-    assert!(found(&world, &delivery).await.is_some());
+    assert!(find(&world, &delivery).await.is_some());
     world.pass(1);
     let hidden = world
         .deliveries
@@ -39,7 +38,7 @@ async fn a_delivery_goes_90_days_after_its_end_and_is_hidden_at_once() {
     assert!(hidden.await.unwrap().is_none());
     world.pass(1);
     expire(&world).await;
-    assert!(found(&world, &delivery).await.is_none());
+    assert!(find(&world, &delivery).await.is_none());
     assert!(world.all().await.is_empty());
 }
 
@@ -61,7 +60,7 @@ async fn an_open_delivery_stays_and_so_does_one_that_is_made_again() {
     world.pass(1_000 * DAY_SECONDS);
     expire(&world).await;
     assert_eq!(
-        found(&world, &failed).await.unwrap().status,
+        find(&world, &failed).await.unwrap().status,
         DeliveryStatus::Retrying
     );
 }
@@ -72,12 +71,12 @@ async fn a_delivery_that_no_run_carries_out_goes_as_well() {
     let target = json!({ "type": "workflow", "endpoint": "Quick", "workflow_id": "details.missing" });
     world.subscribe(&["external"], target).await;
     world.event(None).await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     let failed = world.one().await;
     assert_eq!(failed.status, DeliveryStatus::Failed);
     world.pass(90 * DAY_SECONDS + 1);
     expire(&world).await;
-    assert!(found(&world, &failed).await.is_none());
+    assert!(find(&world, &failed).await.is_none());
 }
 
 fn large() -> RawObject {
@@ -165,7 +164,7 @@ async fn an_event_that_is_not_matched_stays() {
     let event = world.event(None).await;
     world.archive(&event).await;
     for _ in 0..200 {
-        world.told.lose_all();
+        world.inbox.lose_all();
         world.pass(DAY_SECONDS);
         world.sweeper.sweep(0).await.unwrap();
         expire(&world).await;
@@ -186,7 +185,7 @@ async fn an_event_that_an_open_delivery_names_stays() {
     for details in [RawObject::new(), large()] {
         events.push(world.event_with(None, details).await);
     }
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     for event in &events {
         world.archive(event).await;
     }

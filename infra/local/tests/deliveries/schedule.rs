@@ -126,7 +126,7 @@ async fn a_first_attempt_that_comes_late_is_signed_with_a_time_of_its_own() {
     let world = World::start().await;
     world.webhook().await;
     world.event(None).await;
-    world.match_told().await;
+    world.match_messages().await;
     world.pass(20 * 60);
     world.settle().await;
     let (delivery, got) = (world.one().await, world.got());

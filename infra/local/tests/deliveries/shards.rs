@@ -30,35 +30,35 @@ fn runs(world: &World) -> Runs {
 
 /// Returns the ids of a listing that is read in pages, newest first.
 async fn deliveries(world: &World, index: &DeliveryIndex, from: UtcTime, most: usize) -> Vec<String> {
-    let mut found: Vec<(UtcTime, String)> = Vec::new();
+    let mut places: Vec<(UtcTime, String)> = Vec::new();
     loop {
         let latest = (UtcTime::EPOCH.plus_ms(u64::MAX), None);
-        let until = found
+        let until = places
             .last()
             .map_or(latest, |(time, id)| (*time, Some(id.as_str())));
         let listing = world.deliveries.list(&world.tenant, index, from, until, most);
         let (page, more) = listing.await.unwrap();
         // Each page repeats the last delivery of the previous one.
-        let is_new = |id: &String| found.last().is_none_or(|(_, last)| last != id);
+        let is_new = |id: &String| places.last().is_none_or(|(_, last)| last != id);
         let page: Vec<_> = page
             .into_iter()
             .map(|summary| (summary.created_at, summary.id))
             .collect();
         let page: Vec<_> = page.into_iter().filter(|(_, id)| is_new(id)).collect();
-        found.extend(page);
+        places.extend(page);
         if !more {
-            assert!(found.is_sorted_by(|one, other| one > other), "{found:?}");
-            return found.into_iter().map(|(_, id)| id).collect();
+            assert!(places.is_sorted_by(|one, other| one > other), "{places:?}");
+            return places.into_iter().map(|(_, id)| id).collect();
         }
     }
 }
 
 async fn all_runs(world: &World, index: &RunIndex, most: usize) -> Vec<String> {
     let runs = runs(world);
-    let mut found: Vec<(UtcTime, String)> = Vec::new();
+    let mut places: Vec<(UtcTime, String)> = Vec::new();
     loop {
         let latest = RunPosition::Until(UtcTime::EPOCH.plus_ms(u64::MAX));
-        let until = found
+        let until = places
             .last()
             .map_or(latest, |(time, id)| RunPosition::At(*time, id.clone()));
         let listing = runs.list(&world.tenant, index, UtcTime::EPOCH, &until, most);
@@ -67,13 +67,13 @@ async fn all_runs(world: &World, index: &RunIndex, most: usize) -> Vec<String> {
             let summary: Value = serde_json::from_str(&summary).unwrap();
             let text = |name: &str| summary[name].as_str().unwrap().to_owned();
             let place = (text("started_at").parse().unwrap(), text("run_id"));
-            if found.last() != Some(&place) {
-                found.push(place);
+            if places.last() != Some(&place) {
+                places.push(place);
             }
         }
         if !more {
-            assert!(found.is_sorted_by(|one, other| one > other), "{found:?}");
-            return found.into_iter().map(|(_, id)| id).collect();
+            assert!(places.is_sorted_by(|one, other| one > other), "{places:?}");
+            return places.into_iter().map(|(_, id)| id).collect();
         }
     }
 }
@@ -186,12 +186,12 @@ async fn a_change_begins_two_minutes_later_for_writers_that_have_not_read_it() {
         world.event(None).await;
         world.settle().await;
     }
-    let found = deliveries(&world, &DeliveryIndex::All, UtcTime::EPOCH, 7).await;
-    assert_eq!(found.len(), 41);
+    let pairs = deliveries(&world, &DeliveryIndex::All, UtcTime::EPOCH, 7).await;
+    assert_eq!(pairs.len(), 41);
     // Only the latest record was created while there were four shards.
     let since = world.clock.now();
     let latest = deliveries(&world, &DeliveryIndex::All, since, 7).await;
-    assert_eq!(latest, found[..1]);
+    assert_eq!(latest, pairs[..1]);
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ async fn delivered(world: &World) -> DeliveryRecord {
     let event = world
         .event_with(None, RawObject::from([("payload".to_owned(), body)]))
         .await;
-    assert_eq!(world.match_told().await, 0);
+    assert_eq!(world.match_messages().await, 0);
     let mut all = world.all().await.into_iter();
     all.find(|delivery| delivery.event_id == event).unwrap()
 }
@@ -76,11 +76,11 @@ async fn an_agent_is_given_the_filled_data_and_its_origin() {
     });
     assert_eq!(input["interaction_ref"], "app:Support");
     assert_eq!(input["max_iterations"], 5);
-    for given in [&input, &memo] {
-        assert_eq!(given["source_type"], "event_subscription");
-        assert_eq!(given["subscription_id"], json!(subscription));
-        assert_eq!(given["event_ref"], event_ref);
-        assert_eq!(given["delivery_id"], json!(delivery.id));
+    for source in [&input, &memo] {
+        assert_eq!(source["source_type"], "event_subscription");
+        assert_eq!(source["subscription_id"], json!(subscription));
+        assert_eq!(source["event_ref"], event_ref);
+        assert_eq!(source["delivery_id"], json!(delivery.id));
     }
     assert_eq!(memo["run_as_role"], "reader");
     let data = &input["data"];
@@ -126,8 +126,8 @@ async fn a_process_is_given_the_event_and_the_data_over_it() {
     assert_eq!(started.program, Some(program));
     let processes = &world.matcher.processes;
     let digest = digest(&text);
-    let kept = processes.text(&world.tenant, &world.matcher.objects, &digest);
-    assert_eq!(kept.await.unwrap(), Some(text));
+    let stored_text = processes.text(&world.tenant, &world.matcher.objects, &digest);
+    assert_eq!(stored_text.await.unwrap(), Some(text));
 }
 
 #[tokio::test]

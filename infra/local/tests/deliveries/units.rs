@@ -85,14 +85,14 @@ fn kilobytes(item: &Item) -> u64 {
 fn entry(item: &Item, index: &str, carried: Carried) -> Option<((String, String), Item)> {
     let [pk, sk] = key_names(index);
     let place = (item.text(&pk)?.to_owned(), item.text(&sk)?.to_owned());
-    let mut held = item.clone();
-    held.retain(|name| match carried {
+    let mut attributes = item.clone();
+    attributes.retain(|name| match carried {
         Carried::All => true,
         Carried::Summary | Carried::Keys => {
             ["pk", "sk", &*pk, &*sk].contains(&name) || (carried == Carried::Summary && name == SUMMARY)
         }
     });
-    Some((place, held))
+    Some((place, attributes))
 }
 
 struct Metered {
@@ -102,11 +102,11 @@ struct Metered {
 
 impl Metered {
     async fn items(&self, steps: &[Step]) -> Result<Vec<Option<Item>>> {
-        let mut found = Vec::new();
+        let mut items = Vec::new();
         for step in steps {
-            found.push(self.store.find(&step.table, &step.key).await?);
+            items.push(self.store.find(&step.table, &step.key).await?);
         }
-        Ok(found)
+        Ok(items)
     }
 
     async fn metered(
@@ -116,14 +116,14 @@ impl Metered {
         write: impl Future<Output = Result<Written>>,
     ) -> Result<Written> {
         let before = self.items(steps).await?;
-        let written = write.await?;
-        if written == Written::Done {
+        let outcome = write.await?;
+        if outcome == Written::Done {
             let after = self.items(steps).await?;
             for (step, (before, after)) in steps.iter().zip(before.iter().zip(&after)) {
                 self.meter.count(step, (before.as_ref(), after.as_ref()), of_item);
             }
         }
-        Ok(written)
+        Ok(outcome)
     }
 }
 

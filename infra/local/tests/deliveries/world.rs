@@ -51,13 +51,13 @@ use workflow::{Context, Registry};
 
 /// Queue that only the test reads; delayed messages have a due time.
 #[derive(Clone)]
-pub struct Kept {
+pub struct TestQueue {
     messages: Arc<Mutex<Vec<(UtcTime, String)>>>,
     clock: Clock,
     is_away: Arc<AtomicBool>,
 }
 
-impl Kept {
+impl TestQueue {
     fn new(clock: &Clock) -> Self {
         Self {
             messages: Arc::default(),
@@ -93,7 +93,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl Queue for Kept {
+impl Queue for TestQueue {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         if self.is_away.load(Ordering::SeqCst) {
             return Err(Error::unavailable("the queue is away"));
@@ -161,9 +161,9 @@ pub struct World {
     pub redelivery: Redelivery,
     pub events: Events,
     pub deliveries: Deliveries,
-    pub told: Kept,
-    pub hints: Kept,
-    pub letters: Kept,
+    pub inbox: TestQueue,
+    pub hints: TestQueue,
+    pub letters: TestQueue,
     pub services: Services,
     pub remover: EventRemover,
     sealer: Arc<dyn Sealer>,
@@ -226,10 +226,14 @@ impl World {
         let services = Services::open(&data).unwrap().behind(layers);
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let local_services = services.clone();
-        let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
+        let (inbox, hints, letters) = (
+            TestQueue::new(&clock),
+            TestQueue::new(&clock),
+            TestQueue::new(&clock),
+        );
         let table = |name| services.table(name);
         let objects = services.bucket(DATA_BUCKET);
-        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(told.clone())]));
+        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(inbox.clone())]));
         let sealer: Arc<dyn Sealer> = Arc::new(LocalSealer::open(&data).unwrap());
         let events = Events::new(table(EVENTS_TABLE));
         let deliveries = Deliveries::new(table(EVENTS_TABLE));
@@ -287,7 +291,7 @@ impl World {
                 listeners: Listeners::new(table(RECORDS_TABLE)),
                 listener_filters: ListenerFilters::default(),
                 sets: SubscriptionSets::new(subscriptions.clone()),
-                archive_hints: ArchiveHints::new(Arc::new(Kept::new(&clock))),
+                archive_hints: ArchiveHints::new(Arc::new(TestQueue::new(&clock))),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
@@ -311,7 +315,7 @@ impl World {
             engine,
             events,
             deliveries,
-            told,
+            inbox,
             hints,
             letters,
             services: local_services,
@@ -402,13 +406,13 @@ impl World {
         let sealed = "x".repeat(64);
         subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));
         let next = subscription.record(record.revision + 1).unwrap();
-        let written = self
+        let outcome = self
             .matcher
             .subscriptions
             .save(&self.tenant, &next)
             .await
             .unwrap();
-        assert_eq!(written, platform::records::Written::Done);
+        assert_eq!(outcome, platform::records::Written::Done);
     }
 
     /// Publishes an external event. Returns its id.
@@ -442,8 +446,8 @@ impl World {
     }
 
     /// Matches the queued events. Returns the number of messages to deliver again.
-    pub async fn match_told(&self) -> usize {
-        let messages = self.told.take().into_iter().enumerate();
+    pub async fn match_messages(&self) -> usize {
+        let messages = self.inbox.take().into_iter().enumerate();
         let messages = messages.map(|(place, body)| Message {
             id: place.to_string(),
             body,
@@ -464,14 +468,14 @@ impl World {
     /// Works until no message is due.
     pub async fn settle(&self) {
         for _ in 0..100 {
-            let is_idle = |kept: &Kept| {
-                let messages = kept.messages.lock().unwrap();
+            let is_idle = |queue: &TestQueue| {
+                let messages = queue.messages.lock().unwrap();
                 messages.iter().all(|(at, _)| *at > self.clock.now())
             };
-            if is_idle(&self.told) && is_idle(&self.hints) {
+            if is_idle(&self.inbox) && is_idle(&self.hints) {
                 return;
             }
-            assert_eq!(self.match_told().await, 0);
+            assert_eq!(self.match_messages().await, 0);
             self.follow_hints().await;
         }
         panic!("it never ends");
@@ -480,7 +484,7 @@ impl World {
     /// Returns all deliveries, newest first.
     pub async fn all(&self) -> Vec<DeliveryRecord> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
-        let (found, _) = self
+        let (summaries, _) = self
             .deliveries
             .list(
                 &self.tenant,
@@ -492,7 +496,7 @@ impl World {
             .await
             .unwrap();
         let mut records = Vec::new();
-        for summary in found {
+        for summary in summaries {
             records.push(self.deliveries.get(&self.tenant, &summary.id).await.unwrap());
         }
         records

@@ -62,7 +62,7 @@ impl Years {
                 let event = self.world.event_with(None, details).await;
                 self.unarchived.insert(event.clone());
                 if self.random.random_range(0..8) == 0 {
-                    self.world.told.lose_all();
+                    self.world.inbox.lose_all();
                     self.unmatched.insert(event);
                 }
                 self.world.settle().await;
@@ -73,7 +73,7 @@ impl Years {
             }
             7 | 8 => self.archive().await,
             9 => {
-                let deliveries = self.known().await;
+                let deliveries = self.all_deliveries().await;
                 if let Some(delivery) = self.pick(&deliveries) {
                     let redelivery = &self.world.redelivery;
                     // Refused where the delivery is open, or its event is gone.
@@ -87,7 +87,7 @@ impl Years {
             10 => {
                 self.world.sweeper.sweep(0).await.unwrap();
                 // The sweeper publishes lost events again.
-                if self.world.told.all().is_empty() {
+                if self.world.inbox.all().is_empty() {
                     return;
                 }
                 self.world.settle().await;
@@ -130,23 +130,23 @@ impl Years {
         world.settle().await;
     }
 
-    async fn known(&mut self) -> Vec<DeliveryRecord> {
-        let known = self.world.all().await;
+    async fn all_deliveries(&mut self) -> Vec<DeliveryRecord> {
+        let deliveries = self.world.all().await;
         self.ever_delivered
-            .extend(known.iter().map(|delivery| delivery.id.clone()));
-        known
+            .extend(deliveries.iter().map(|delivery| delivery.id.clone()));
+        deliveries
     }
 
     /// Checks that nothing in use is gone.
     async fn check(&mut self, at: &str) {
         for event in self.unarchived.iter().chain(&self.unmatched) {
-            let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
+            let record = self.world.events.find(&self.world.tenant, event).await.unwrap();
             assert!(
-                found.is_some(),
+                record.is_some(),
                 "{at}: the event {event} is gone before it was archived and matched"
             );
         }
-        for delivery in self.known().await {
+        for delivery in self.all_deliveries().await {
             let deliveries = &self.world.deliveries;
             let unexpired =
                 deliveries.find_unexpired(&self.world.tenant, &delivery.id, self.world.clock.now());
@@ -154,9 +154,9 @@ impl Years {
                 continue;
             }
             let event = &delivery.event_id;
-            let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
+            let record = self.world.events.find(&self.world.tenant, event).await.unwrap();
             assert!(
-                found.is_some() || delivery.status.is_final(),
+                record.is_some() || delivery.status.is_final(),
                 "{at}: no event of {delivery:?}"
             );
             let Some(run) = &delivery.workflow_run_id else {
@@ -179,22 +179,22 @@ impl Years {
     }
 
     /// Returns everything that remains after all work has ended and expired.
-    async fn left(&self) -> Vec<String> {
-        let mut left = Vec::new();
+    async fn remaining_keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
         for name in [RUNS_TABLE, EVENTS_TABLE] {
             let (records, next) = self.world.services.table(name).scan(None).await.unwrap();
             assert!(next.is_none());
-            left.extend(
+            keys.extend(
                 records
                     .into_iter()
                     .map(|(key, _)| format!("{} {}", key.pk, key.sk)),
             );
         }
         // The log keeps its own state.
-        left.retain(|key| !key.starts_with("acme#*#event-logs"));
+        keys.retain(|key| !key.starts_with("acme#*#event-logs"));
         let bucket = self.world.services.bucket(DATA_BUCKET);
         for folder in ["payloads/", "states/"] {
-            left.extend(
+            keys.extend(
                 bucket
                     .list(folder)
                     .await
@@ -203,7 +203,7 @@ impl Years {
                     .map(|object| object.key),
             );
         }
-        left
+        keys
     }
 }
 
@@ -217,7 +217,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
         }
         let ever = years.ever_delivered.len();
         assert!(
-            ever > years.known().await.len(),
+            ever > years.all_deliveries().await.len(),
             "seed {seed}: no delivery has gone"
         );
 
@@ -228,7 +228,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             years.world.sweeper.sweep(0).await.unwrap();
             years.world.settle().await;
         }
-        for delivery in years.known().await {
+        for delivery in years.all_deliveries().await {
             let _ = years
                 .world
                 .redelivery
@@ -241,7 +241,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             years.world.pass(40 * DAY_SECONDS);
             years.remove().await;
         }
-        let left = years.left().await;
-        assert_eq!(left, Vec::<String>::new(), "seed {seed}");
+        let keys = years.remaining_keys().await;
+        assert_eq!(keys, Vec::<String>::new(), "seed {seed}");
     }
 }

@@ -98,25 +98,25 @@ async fn files_and_records_of_other_times_are_left_out() {
     for (number, time) in times.into_iter().enumerate() {
         world.insert(envelope("demo", &format!("e{number}"), time)).await;
     }
-    let read = async |from: &str, to: &str| {
+    let counts = async |from: &str, to: &str| {
         let logs = std::slice::from_ref(&log);
         let snapshot = world.store.snapshot(logs, at(from), at(to)).await.unwrap();
         (snapshot.files().len(), snapshot.tail_records())
     };
-    assert_eq!(read(times[1], times[2]).await, (0, 2));
-    assert_eq!(read(times[3], times[0]).await, (0, 0));
+    assert_eq!(counts(times[1], times[2]).await, (0, 2));
+    assert_eq!(counts(times[3], times[0]).await, (0, 0));
     world.archive(&log).await;
-    assert_eq!(read(times[0], times[3]).await, (3, 0));
-    assert_eq!(read(times[1], times[2]).await, (1, 0));
+    assert_eq!(counts(times[0], times[3]).await, (3, 0));
+    assert_eq!(counts(times[1], times[2]).await, (1, 0));
     assert_eq!(
-        read("2026-11-24T23:59:59.999Z", "2026-11-24T23:59:59.999Z").await,
+        counts("2026-11-24T23:59:59.999Z", "2026-11-24T23:59:59.999Z").await,
         (1, 0)
     );
     assert_eq!(
-        read("2026-11-25T00:00:00.001Z", "2026-11-25T10:00:00Z").await,
+        counts("2026-11-25T00:00:00.001Z", "2026-11-25T10:00:00Z").await,
         (0, 0)
     );
-    assert_eq!(read(times[3], times[0]).await, (0, 0));
+    assert_eq!(counts(times[3], times[0]).await, (0, 0));
 }
 
 #[tokio::test]
@@ -259,9 +259,9 @@ async fn a_snapshot_keeps_its_files_and_a_full_cache_drops_others() {
         (from, from.plus_ms(86_399_999))
     };
     let logs = std::slice::from_ref(&log);
-    let read = async |(from, to): (UtcTime, UtcTime)| store.snapshot(logs, from, to).await.unwrap();
-    let first = read(of_day(0)).await;
-    let second = read(of_day(1)).await;
+    let snapshot = async |(from, to): (UtcTime, UtcTime)| store.snapshot(logs, from, to).await.unwrap();
+    let first = snapshot(of_day(0)).await;
+    let second = snapshot(of_day(1)).await;
     assert!(first.files()[0].path().exists() && second.files()[0].path().exists());
     assert_eq!(ids_of(&first).await.unwrap(), ["demo/e0"]);
     let path = first.files()[0].path().to_owned();
@@ -281,8 +281,8 @@ async fn a_snapshot_keeps_its_files_and_a_full_cache_drops_others() {
 
     // Another process finds the files in the cache, and nothing else.
     drop(store);
-    let left = world.other_store("small", most);
-    let again = left.snapshot(logs, of_day(1).0, of_day(1).1).await.unwrap();
+    let other = world.other_store("small", most);
+    let again = other.snapshot(logs, of_day(1).0, of_day(1).1).await.unwrap();
     assert_eq!(ids_of(&again).await.unwrap(), ["demo/e1"]);
 }
 
@@ -316,6 +316,6 @@ async fn queries_of_an_account_share_a_child_and_leave_nothing_behind() {
     assert!(idle.len() <= 2, "{idle:?}");
     let folder = world.store.temporary_folder("acme").unwrap();
     let account = folder.path().parent().unwrap();
-    let left: Vec<_> = std::fs::read_dir(account).unwrap().collect();
-    assert_eq!(left.len(), 1, "{left:?}");
+    let entries: Vec<_> = std::fs::read_dir(account).unwrap().collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
 }

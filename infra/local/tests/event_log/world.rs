@@ -85,11 +85,11 @@ impl World {
 
     pub(crate) async fn insert(&self, mut envelope: Envelope) {
         let tenant = Tenant::new(&envelope.account_id, &envelope.project_id).unwrap();
-        let kept = payload::keep(self.store.objects(), &tenant, &mut envelope).await;
+        let details_key = payload::keep(self.store.objects(), &tenant, &mut envelope).await;
         let record = EventRecord {
             id: envelope.event_id.clone(),
             envelope: envelope.to_json().unwrap(),
-            details_key: kept.unwrap(),
+            details_key: details_key.unwrap(),
             received_at: at("2026-11-24T12:00:00.001Z"),
             lineage: Vec::new(),
             matched_at: None,
@@ -101,7 +101,7 @@ impl World {
     /// Commits the records of a tail, each day as a file; None where another archiver committed first.
     pub(crate) async fn commit(&self, log: &LogId) -> Option<Vec<Unsettled>> {
         let logs = self.store.logs();
-        let read = logs.head(log).await.unwrap().unwrap();
+        let head = logs.head(log).await.unwrap().unwrap();
         let tail = logs.tail::<EventRecord>(log, None).await.unwrap();
         let mut days: BTreeMap<String, Vec<TailRecord<EventRecord>>> = BTreeMap::new();
         for record in tail {
@@ -122,9 +122,9 @@ impl World {
                     id: file.id.clone(),
                 })
                 .collect(),
-            ..read.clone()
+            ..head.clone()
         };
-        logs.commit(log, &read, &added, &[], next)
+        logs.commit(log, &head, &added, &[], next)
             .await
             .unwrap()
             .then_some(files)
@@ -143,8 +143,8 @@ impl World {
         let (lines, output) = (folder.path().join("rows"), folder.path().join("new.parquet"));
         std::fs::write(&lines, rows).unwrap();
         let mut session = self.store.session(&log.account, ALLOWED).await.unwrap();
-        let written = event_log::write(&mut session, log.kind, &[lines], &output).await;
-        let file = self.file(log, day, written.unwrap(), &output).await;
+        let write_result = event_log::write(&mut session, log.kind, &[lines], &output).await;
+        let file = self.file(log, day, write_result.unwrap(), &output).await;
         Unsettled { file, tail }
     }
 
@@ -152,14 +152,14 @@ impl World {
         &self,
         log: &LogId,
         day: String,
-        written: event_log::WrittenFile,
+        file: event_log::WrittenFile,
         path: &std::path::Path,
     ) -> LogFile {
         let now = at("2026-11-24T13:00:00Z");
         let id = ids::new_id(now);
         let key = log.file_key(&day, &id);
         self.store.objects().put_file(&key, path).await.unwrap();
-        written.into_file(id, &day, now, 0)
+        file.into_file(id, &day, now, 0)
     }
 
     pub(crate) async fn settle(&self, log: &LogId, files: Vec<Unsettled>) {
@@ -170,12 +170,12 @@ impl World {
 
     /// Clears the head's list of unsettled files.
     pub(crate) async fn settled(&self, log: &LogId) {
-        let read = self.store.logs().head(log).await.unwrap().unwrap();
+        let head = self.store.logs().head(log).await.unwrap().unwrap();
         let next = LogHead {
             unsettled: Vec::new(),
-            ..read.clone()
+            ..head.clone()
         };
-        assert!(self.store.logs().save_head(log, &read, next).await.unwrap());
+        assert!(self.store.logs().save_head(log, &head, next).await.unwrap());
     }
 
     pub(crate) async fn archive(&self, log: &LogId) {
@@ -186,15 +186,15 @@ impl World {
 
     /// Replaces files of one day by one.
     pub(crate) async fn merge(&self, log: &LogId, files: &[LogFile]) {
-        let read = self.store.logs().head(log).await.unwrap().unwrap();
+        let head = self.store.logs().head(log).await.unwrap().unwrap();
         let pins = self.store.local_files(log, files).await.unwrap();
         let paths: Vec<_> = pins.iter().map(|pin| pin.path().to_owned()).collect();
         let folder = self.store.temporary_folder(&log.account).unwrap();
         let output = folder.path().join("merged.parquet");
         let mut session = self.store.session(&log.account, ALLOWED).await.unwrap();
-        let written = event_log::merge(&mut session, log.kind, &paths, &output).await;
+        let merge_result = event_log::merge(&mut session, log.kind, &paths, &output).await;
         let merged = self
-            .file(log, files[0].day.clone(), written.unwrap(), &output)
+            .file(log, files[0].day.clone(), merge_result.unwrap(), &output)
             .await;
         let replaced = files.iter().map(|file| LogFile {
             replaced_by: Some(merged.id.clone()),
@@ -202,7 +202,7 @@ impl World {
         });
         let replaced: Vec<_> = replaced.collect();
         let logs = self.store.logs();
-        let committed = logs.commit(log, &read, &[merged], &replaced, read.clone()).await;
+        let committed = logs.commit(log, &head, &[merged], &replaced, head.clone()).await;
         assert!(committed.unwrap());
     }
 

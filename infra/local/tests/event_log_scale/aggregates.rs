@@ -29,13 +29,13 @@ const SOME: usize = 4;
 const ROUNDING: f64 = 1e-12;
 
 #[derive(Deserialize)]
-struct Told {
+struct GeneratedEvent {
     project: String,
     received_at: UtcTime,
     envelope: Envelope,
 }
 
-impl Told {
+impl GeneratedEvent {
     fn record(&self) -> EventRecord {
         EventRecord {
             id: self.envelope.event_id.clone(),
@@ -55,12 +55,12 @@ async fn aggregates_are_those_of_the_raw_events() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("events.ndjson");
     generate(&file);
-    let told = std::fs::read_to_string(&file).unwrap();
-    let told: Vec<Told> = told
+    let text = std::fs::read_to_string(&file).unwrap();
+    let events: Vec<GeneratedEvent> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let (records, rest) = told.split_at(told.len().min(MOST_RECORDS));
+    let (records, rest) = events.split_at(events.len().min(MOST_RECORDS));
     publish(&world, records).await;
     load(&world, records, rest).await;
     let requests = requests();
@@ -81,18 +81,18 @@ fn generate(file: &Path) {
 
 /// Publishes events in batches, each in another order, some twice, with concurrent passes in between. The
 /// last batches stay in the tail.
-async fn publish(world: &World, told: &[Told]) {
-    let batches = told.chunks(BATCH).count();
-    for (number, batch) in told.chunks(BATCH).enumerate() {
-        let mut order: Vec<&Told> = batch.iter().collect();
+async fn publish(world: &World, events: &[GeneratedEvent]) {
+    let batches = events.chunks(BATCH).count();
+    for (number, batch) in events.chunks(BATCH).enumerate() {
+        let mut order: Vec<&GeneratedEvent> = batch.iter().collect();
         match number % 3 {
             0 => order.reverse(),
-            1 => order.sort_by_key(|told| &told.envelope.resource_id),
+            1 => order.sort_by_key(|event| &event.envelope.resource_id),
             _ => order.extend(batch),
         }
-        for told in order {
-            let tenant = Tenant::new("acme", &told.project).unwrap();
-            world.events.insert(&tenant, &told.record()).await.unwrap();
+        for event in order {
+            let tenant = Tenant::new("acme", &event.project).unwrap();
+            world.events.insert(&tenant, &event.record()).await.unwrap();
         }
         if number % 2 == 0 && number + 2 < batches {
             pass(world).await;
@@ -110,14 +110,14 @@ async fn pass(world: &World) {
 }
 
 /// Adds the other events as files, without events whose ids exist already, which the table drops too.
-async fn load(world: &World, records: &[Told], rest: &[Told]) {
-    let key = |told: &Told| (told.project.clone(), told.envelope.event_id.clone());
-    let mut known: HashSet<_> = records.iter().map(key).collect();
+async fn load(world: &World, records: &[GeneratedEvent], rest: &[GeneratedEvent]) {
+    let key = |event: &GeneratedEvent| (event.project.clone(), event.envelope.event_id.clone());
+    let mut keys: HashSet<_> = records.iter().map(key).collect();
     let mut rows: BTreeMap<&str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for told in rest.iter().filter(|told| known.insert(key(told))) {
-        let row = event_row(&told.record(), &told.envelope).unwrap();
-        let days = rows.entry(&told.project).or_default();
-        days.entry(told.envelope.timestamp.day()).or_default().push(row);
+    for event in rest.iter().filter(|event| keys.insert(key(event))) {
+        let row = event_row(&event.record(), &event.envelope).unwrap();
+        let days = rows.entry(&event.project).or_default();
+        days.entry(event.envelope.timestamp.day()).or_default().push(row);
     }
     for (project, rows) in rows {
         let log = LogId::new("acme", Some(project), LogKind::Events);
@@ -126,17 +126,17 @@ async fn load(world: &World, records: &[Told], rest: &[Told]) {
 }
 
 async fn compare<'a>(world: &World, answers: impl Iterator<Item = (&'a Value, &'a Value)>) {
-    for (asked, expected) in answers {
-        let request: AggregateEvents = serde_json::from_value(asked["request"].clone()).unwrap();
+    for (question, expected) in answers {
+        let request: AggregateEvents = serde_json::from_value(question["request"].clone()).unwrap();
         let plan = request.plan(Clock::System.now()).unwrap();
         let answer = world
             .store
-            .aggregate("acme", asked["project"].as_str(), &plan, &Viewer::operator())
+            .aggregate("acme", question["project"].as_str(), &plan, &Viewer::operator())
             .await
             .unwrap();
         let answer = serde_json::to_value(answer).unwrap();
-        assert_eq!(answer["truncated"], expected["truncated"], "{asked}");
-        same(&answer["rows"], &expected["rows"], asked);
+        assert_eq!(answer["truncated"], expected["truncated"], "{question}");
+        same(&answer["rows"], &expected["rows"], question);
     }
 }
 
@@ -163,24 +163,24 @@ fn reference(file: &Path, requests: &[Value]) -> Vec<Value> {
 
 /// Asserts equal values; numbers may differ by the rounding of a division.
 #[track_caller]
-fn same(ours: &Value, theirs: &Value, asked: &Value) {
+fn same(ours: &Value, theirs: &Value, question: &Value) {
     match (ours, theirs) {
         (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
             for (ours, theirs) in ours.iter().zip(theirs) {
-                same(ours, theirs, asked);
+                same(ours, theirs, question);
             }
         }
         (Value::Object(ours), Value::Object(theirs)) if ours.len() == theirs.len() => {
             for (name, value) in ours {
-                same(value, &theirs[name], asked);
+                same(value, &theirs[name], question);
             }
         }
         (Value::Number(ours), Value::Number(theirs)) => {
             let (ours, theirs) = (ours.as_f64().unwrap(), theirs.as_f64().unwrap());
             let differ = (ours - theirs).abs() / ours.abs().max(theirs.abs()).max(1.0);
-            assert!(differ <= ROUNDING, "{ours} and {theirs} of {asked}");
+            assert!(differ <= ROUNDING, "{ours} and {theirs} of {question}");
         }
-        _ => assert_eq!(ours, theirs, "{asked}"),
+        _ => assert_eq!(ours, theirs, "{question}"),
     }
 }
 

@@ -114,9 +114,9 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn the_table_for_athena_has_the_columns_of_the_log() {
     let statement = block("CREATE EXTERNAL TABLE");
-    let shown = statement.split_once("(\n").unwrap().1;
-    let shown = shown.split_once(")\nPARTITIONED").unwrap().0;
-    let shown: String = shown.split_whitespace().collect();
+    let columns = statement.split_once("(\n").unwrap().1;
+    let columns = columns.split_once(")\nPARTITIONED").unwrap().0;
+    let columns: String = columns.split_whitespace().collect();
     let types = |sql_type: &str| match sql_type {
         "VARCHAR" => "string",
         "TIMESTAMPTZ" => "timestamp",
@@ -130,5 +130,5 @@ fn the_table_for_athena_has_the_columns_of_the_log() {
         };
         format!("{name}{}", types(column.sql_type))
     });
-    assert_eq!(shown, expected.collect::<Vec<_>>().join(","));
+    assert_eq!(columns, expected.collect::<Vec<_>>().join(","));
 }

@@ -60,14 +60,14 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
         ..AuditFilter::default()
     };
     let viewer = Viewer::operator();
-    let mut found = Vec::new();
+    let mut events = Vec::new();
     loop {
-        let offset = found.len() as u64;
+        let offset = events.len() as u64;
         let page = world
             .store
             .list_audit("acme", Some("demo"), &filter, &viewer, (offset, PAGE));
         let page = page.await.unwrap();
-        found.extend(page.events);
+        events.extend(page.events);
         if !page.has_next {
             break;
         }
@@ -77,7 +77,7 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
             world.archiver.pass(&log).await.unwrap();
         }
     }
-    let order: Vec<_> = found
+    let order: Vec<_> = events
         .iter()
         .map(|event| (event.timestamp, event.id.as_str()))
         .collect();
@@ -85,7 +85,7 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
         order.windows(2).all(|pair| pair[0].0 >= pair[1].0),
         "newest first"
     );
-    let ids: HashSet<String> = found.iter().map(|event| event.id.clone()).collect();
-    assert_eq!(found.len(), ids.len(), "none comes twice");
+    let ids: HashSet<String> = events.iter().map(|event| event.id.clone()).collect();
+    assert_eq!(events.len(), ids.len(), "none comes twice");
     assert_eq!(ids, expected);
 }

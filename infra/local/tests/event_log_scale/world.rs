@@ -82,11 +82,11 @@ impl World {
             let (lines, output) = (folder.path().join("rows"), folder.path().join("file"));
             std::fs::write(&lines, rows.join("\n") + "\n").unwrap();
             let mut session = self.store.session(&log.account, ALLOWED).await.unwrap();
-            let written = write(&mut session, log.kind, &[lines], &output).await.unwrap();
+            let file = write(&mut session, log.kind, &[lines], &output).await.unwrap();
             let id = ids::new_id(Clock::System.now());
             let key = log.file_key(day, &id);
             self.store.objects().put_file(&key, &output).await.unwrap();
-            files.push(written.into_file(id, day, Clock::System.now(), 0));
+            files.push(file.into_file(id, day, Clock::System.now(), 0));
         }
         for files in files.chunks(90) {
             let head = self.store.logs().head(log).await.unwrap().unwrap();

@@ -39,9 +39,9 @@ async fn a_large_payload_is_kept_beside_the_records_and_given_back_whole() {
     let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
     assert_eq!(detail.result.unwrap().to_string(), "1500000");
     // Three events hold the payload; it is stored once.
-    let kept = world.objects.list("payloads/").await.unwrap();
-    assert_eq!(kept.len(), 1);
-    assert!(kept[0].key.starts_with(&format!("payloads/acme/demo/{run}/")));
+    let objects = world.objects.list("payloads/").await.unwrap();
+    assert_eq!(objects.len(), 1);
+    assert!(objects[0].key.starts_with(&format!("payloads/acme/demo/{run}/")));
     let history = world.engine.history(&world.tenant, &state).await.unwrap();
     assert!(serde_json::to_string(&history).unwrap().len() < 5_000);
 
@@ -69,6 +69,6 @@ async fn a_state_that_is_large_is_kept_beside_the_records_and_its_older_ones_are
     }
     let state = world.drive(&started.run_id).await;
     assert_eq!((state.signals, state.about.memo), (3, start.about.memo));
-    let kept = world.objects.list("states/").await.unwrap();
-    assert_eq!(kept.len(), 1, "{kept:?}");
+    let objects = world.objects.list("states/").await.unwrap();
+    assert_eq!(objects.len(), 1, "{objects:?}");
 }

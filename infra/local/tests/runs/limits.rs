@@ -65,7 +65,7 @@ async fn of_the_updates_of_one_turn_the_newest_are_kept_however_many_there_are()
 #[tokio::test]
 async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_see_it() {
     let world = World::start().await;
-    for (workflow_type, input, said) in [
+    for (workflow_type, input, part) in [
         (
             "Chatter",
             json!([1_000, 9_000]),
@@ -78,7 +78,7 @@ async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_s
         let state = world.drive(&run).await;
         assert_eq!(state.status, RunStatus::Running);
         let failed = state.failed_turn.expect("the turn came to nothing");
-        assert!(failed.failure.message.contains(said), "{failed:?}");
+        assert!(failed.failure.message.contains(part), "{failed:?}");
     }
 }
 
@@ -146,6 +146,6 @@ async fn a_run_takes_ten_thousand_signals_and_no_more() {
     world.engine.cancel(&world.tenant, &run, None, "t").await.unwrap();
     let state = world.drive(&run).await;
     let history = world.engine.history(&world.tenant, &state).await.unwrap();
-    let asked = |kind: &EventKind| matches!(kind, EventKind::WorkflowExecutionCancelRequested { .. });
-    assert!(history.iter().any(|event| asked(&event.kind)));
+    let is_request = |kind: &EventKind| matches!(kind, EventKind::WorkflowExecutionCancelRequested { .. });
+    assert!(history.iter().any(|event| is_request(&event.kind)));
 }

@@ -15,7 +15,7 @@ use crate::world::World;
 const TYPES: [&str; 2] = ["Listen", "Echo"];
 
 #[derive(Debug)]
-struct Known {
+struct StartedRun {
     run_id: String,
     workflow_type: &'static str,
     about: About,
@@ -23,7 +23,7 @@ struct Known {
 }
 
 /// Starts runs with every combination of properties, unevenly spread, several in the same millisecond.
-async fn fill(world: &World) -> Vec<Known> {
+async fn fill(world: &World) -> Vec<StartedRun> {
     let mut all = Vec::new();
     for number in 0..96_usize {
         let workflow_type = TYPES[usize::from(number % 7 == 3)];
@@ -50,7 +50,7 @@ async fn fill(world: &World) -> Vec<Known> {
         };
         all.insert(
             0,
-            Known {
+            StartedRun {
                 run_id,
                 workflow_type,
                 about,
@@ -125,16 +125,16 @@ fn selections() -> Vec<RunSelection> {
     selections
 }
 
-fn expected(all: &[Known], selection: &RunSelection) -> Vec<String> {
-    let is = |wanted: &Option<String>, had: Option<&str>| wanted.is_none() || wanted.as_deref() == had;
-    let taken = all.iter().filter(|run| {
+fn expected(all: &[StartedRun], selection: &RunSelection) -> Vec<String> {
+    let is = |expected: &Option<String>, had: Option<&str>| expected.is_none() || expected.as_deref() == had;
+    let runs = all.iter().filter(|run| {
         is(&selection.workflow_type, Some(run.workflow_type))
             && is(&selection.rule_id, run.about.rule_id.as_deref())
             && is(&selection.document_id, run.about.document_id.as_deref())
             && is(&selection.initiated_by, Some(&run.about.initiated_by))
             && (selection.statuses.is_empty() || selection.statuses.contains(&run.status))
     });
-    taken.map(|run| run.run_id.clone()).collect()
+    runs.map(|run| run.run_id.clone()).collect()
 }
 
 #[tokio::test]

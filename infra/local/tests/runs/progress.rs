@@ -31,7 +31,7 @@ async fn a_run_is_announced_when_it_begins_and_when_it_ends_each_once() {
     let run = world.begin("Count", "w", json!(1)).await;
     world.drive(&run).await;
     world.drive(&run).await;
-    let events = world.sent.events.lock().unwrap().clone();
+    let events = world.messages.events.lock().unwrap().clone();
     let actions: Vec<_> = events
         .iter()
         .map(|event| event["action"].as_str().unwrap())
@@ -231,8 +231,8 @@ async fn a_worker_about_to_drive_a_run_gets_no_second_hint() {
     let run = world.begin("Listen", "w", Value::Null).await;
     let signal = async || {
         let input = Payload::from_value("x").unwrap();
-        let sent = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
-        sent.await.unwrap();
+        let signal = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
+        signal.await.unwrap();
         let hints = world.hints().into_iter();
         hints.map(|(_, delay)| delay).collect::<Vec<_>>()
     };

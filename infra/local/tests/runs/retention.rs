@@ -216,11 +216,11 @@ async fn what_a_removal_left_is_removed_by_the_next() {
     let run = world.begin("Large", "w", json!(300_000)).await;
     world.drive(&run).await;
     world.pass(RETENTION_SECONDS + 1);
-    let kept = world.runs.find_kept(&world.tenant, &run).await.unwrap().unwrap();
+    let record = world.runs.find_kept(&world.tenant, &run).await.unwrap().unwrap();
     assert!(
         world
             .runs
-            .hide(&world.tenant, &run, "w", (&kept, true))
+            .hide(&world.tenant, &run, "w", (&record, true))
             .await
             .unwrap()
     );

@@ -27,13 +27,13 @@ use workflow::{ActivityContext, Context, Payload, Registry, limits};
 
 /// Messages that were sent to the queue and to the bus; only the test reads them.
 #[derive(Default)]
-pub struct Sent {
+pub struct Messages {
     pub hints: Mutex<Vec<(Hint, Duration)>>,
     pub events: Mutex<Vec<Value>>,
 }
 
 #[async_trait]
-impl Queue for Sent {
+impl Queue for Messages {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         let hint = serde_json::from_str(body).unwrap();
         self.hints.lock().unwrap().push((hint, delivery.delay));
@@ -42,7 +42,7 @@ impl Queue for Sent {
 }
 
 #[async_trait]
-impl Bus for Sent {
+impl Bus for Messages {
     async fn publish(&self, detail: &str) -> Result<()> {
         self.events
             .lock()
@@ -59,7 +59,7 @@ pub struct World {
     pub swallowing: Arc<Swallowing>,
     store: Arc<Flaky>,
     pub calls: Arc<AtomicU32>,
-    pub sent: Arc<Sent>,
+    pub messages: Arc<Messages>,
     pub clock: Clock,
     pub tenant: Tenant,
     pub objects: Objects,
@@ -163,15 +163,15 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
 fn engine(
     store: Arc<Flaky>,
     calls: &Arc<AtomicU32>,
-    sent: &Arc<Sent>,
+    messages: &Arc<Messages>,
     clock: &Clock,
     worker: &str,
 ) -> Engine {
     Engine::new(EngineServices {
         store,
         registry: Arc::new(registry(calls)),
-        queue: sent.clone(),
-        bus: sent.clone(),
+        queue: messages.clone(),
+        bus: messages.clone(),
         clock: clock.clone(),
         ids: Ids::Random,
         sleep: Arc::new(TokioSleep),
@@ -221,9 +221,9 @@ impl Store for Flaky {
     }
 
     async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed> {
-        let left = self.failing.load(Ordering::SeqCst);
-        if left > 0 {
-            self.failing.store(left - 1, Ordering::SeqCst);
+        let failures = self.failing.load(Ordering::SeqCst);
+        if failures > 0 {
+            self.failing.store(failures - 1, Ordering::SeqCst);
             return Err(Error::unavailable("the records are away"));
         }
         let swallows = self.swallowing.next.swap(0, Ordering::SeqCst);
@@ -265,8 +265,8 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
         let services = Services::open(&data).unwrap();
-        let (sent, clock) = (
-            Arc::new(Sent::default()),
+        let (messages, clock) = (
+            Arc::new(Messages::default()),
             Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),
         );
         let events = services.table(EVENTS_TABLE);
@@ -279,14 +279,14 @@ impl World {
             failing: failing.clone(),
             swallowing: swallowing.clone(),
         });
-        let engine = engine(store.clone(), &calls, &sent, &clock, "this");
+        let engine = engine(store.clone(), &calls, &messages, &clock, "this");
         Self {
             engine,
             store,
             failing,
             swallowing,
             calls,
-            sent,
+            messages,
             clock,
             tenant: Tenant::new("acme", "demo").unwrap(),
             objects,
@@ -306,7 +306,13 @@ impl World {
 
     /// Returns the engine of the next process.
     pub fn successor(&self) -> Engine {
-        engine(self.store.clone(), &self.calls, &self.sent, &self.clock, "next")
+        engine(
+            self.store.clone(),
+            &self.calls,
+            &self.messages,
+            &self.clock,
+            "next",
+        )
     }
 
     pub async fn state(&self, run_id: &str) -> RunState {
@@ -320,7 +326,7 @@ impl World {
 
     /// Takes the hints that were sent since the last call.
     pub fn hints(&self) -> Vec<(Hint, Duration)> {
-        std::mem::take(&mut self.sent.hints.lock().unwrap())
+        std::mem::take(&mut self.messages.hints.lock().unwrap())
     }
 
     pub async fn due(&self) -> Vec<String> {

@@ -97,13 +97,13 @@ async fn logs(arguments: &ExportArguments, target: &Target, store: &LogStore) ->
         Kind::Events => LogKind::Events,
     };
     let (account, project) = (target.tenant.account(), target.tenant.project());
-    let named = vec![LogId::new(account, Some(project), kind)];
+    let log_ids = vec![LogId::new(account, Some(project), kind)];
     if !arguments.all_projects {
-        return Ok(named);
+        return Ok(log_ids);
     }
     let all = store.logs().of_account(account, kind).await?;
     match all.is_empty() {
-        true => Ok(named),
+        true => Ok(log_ids),
         false => Ok(all.into_iter().map(|(log, _)| log).collect()),
     }
 }
@@ -125,12 +125,14 @@ fn show(progress: Progress) {
     if !terminal.is_terminal() {
         return;
     }
-    let Progress { written, expected } = progress;
-    let expected = expected.max(written);
-    let done = (written * BAR).checked_div(expected).unwrap_or(BAR);
-    let bar: String = (0..BAR).map(|sign| if sign < done { '#' } else { '.' }).collect();
-    let end = if written == expected { "\n" } else { "" };
-    let _ = write!(terminal, "\r[{bar}] {written} of {expected} records{end}");
+    let count = progress.written;
+    let expected = progress.expected.max(count);
+    let filled = (count * BAR).checked_div(expected).unwrap_or(BAR);
+    let bar: String = (0..BAR)
+        .map(|sign| if sign < filled { '#' } else { '.' })
+        .collect();
+    let end = if count == expected { "\n" } else { "" };
+    let _ = write!(terminal, "\r[{bar}] {count} of {expected} records{end}");
 }
 
 fn earliest(text: &str) -> std::result::Result<UtcTime, String> {
@@ -144,9 +146,9 @@ fn latest(text: &str) -> std::result::Result<UtcTime, String> {
 /// Parses a time, or a day, which stands for its first or last instant.
 fn time(text: &str, of_day: &str) -> std::result::Result<UtcTime, String> {
     // Try the day first, because a day alone also parses as a time: its midnight.
-    let read = format!("{text}{of_day}").parse::<UtcTime>();
-    let read = read.or_else(|_| text.parse());
-    read.map_err(|_| {
+    let time = format!("{text}{of_day}").parse::<UtcTime>();
+    let time = time.or_else(|_| text.parse());
+    time.map_err(|_| {
         "it is neither a day, such as 2026-11-01, nor a time, such as 2026-11-01T12:00:00Z".to_owned()
     })
 }

@@ -59,7 +59,7 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
         None => {
             let target = target.open().await?;
             // The heads are read first: each of their digests is an object then.
-            expected.extend(known(&target).await?);
+            expected.extend(last_digests(&target).await?);
             LogCopy::of_store(&target.objects).await?
         }
     };
@@ -87,22 +87,18 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
 }
 
 /// Returns the last digest of each log that the records know.
-async fn known(target: &Target) -> Result<Vec<ExpectedDigest>> {
+async fn last_digests(target: &Target) -> Result<Vec<ExpectedDigest>> {
     let logs = Logs::new(target.events.clone(), target.audit_table.clone());
     let mut expected = Vec::new();
     for kind in LogKind::ALL {
         for log in logs.all(kind).await? {
             let head = logs.head(&log).await?;
             // An archiver that died has the text of a digest that is no object yet.
-            let written = head.filter(|head| head.unwritten_digest.is_none());
-            expected.extend(
-                written
-                    .and_then(|head| head.last_digest)
-                    .map(|last| ExpectedDigest {
-                        name: last.name,
-                        sha256: last.sha256,
-                    }),
-            );
+            let head = head.filter(|head| head.unwritten_digest.is_none());
+            expected.extend(head.and_then(|head| head.last_digest).map(|last| ExpectedDigest {
+                name: last.name,
+                sha256: last.sha256,
+            }));
         }
     }
     Ok(expected)
@@ -129,8 +125,8 @@ fn note(path: &Path, report: &Report) -> Result<()> {
     // A check that dies leaves the earlier notes.
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
-    let written = std::fs::write(&part, lines).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|cause| unusable(path, &cause))
+    let result = std::fs::write(&part, lines).and_then(|()| std::fs::rename(&part, path));
+    result.map_err(|cause| unusable(path, &cause))
 }
 
 fn unusable(path: &Path, cause: &dyn std::fmt::Display) -> Error {
@@ -182,9 +178,9 @@ fn lines(report: &Report) -> String {
             finding.detail
         ));
     }
-    let left = report.findings.len().saturating_sub(SHOWN) as u64 + report.further_findings;
-    if left > 0 {
-        lines.push(format!("       and {left} more; --json names up to 1,000."));
+    let more = report.findings.len().saturating_sub(SHOWN) as u64 + report.further_findings;
+    if more > 0 {
+        lines.push(format!("       and {more} more; --json names up to 1,000."));
     }
     if report.is_complete() {
         lines.push(
@@ -204,7 +200,7 @@ fn lines(report: &Report) -> String {
 /// Shows on a terminal how much is verified.
 struct Progress {
     bytes: u64,
-    done: u64,
+    checked_bytes: u64,
     percent: Option<u64>,
 }
 
@@ -212,14 +208,14 @@ impl Progress {
     fn new(bytes: u64) -> Self {
         Self {
             bytes,
-            done: 0,
+            checked_bytes: 0,
             percent: None,
         }
     }
 
     fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        let percent = (self.done * 100).checked_div(self.bytes).unwrap_or(100);
+        self.checked_bytes += bytes;
+        let percent = (self.checked_bytes * 100).checked_div(self.bytes).unwrap_or(100);
         if self.percent != Some(percent) && std::io::stderr().is_terminal() {
             self.percent = Some(percent);
             let _ = write!(std::io::stderr(), "\rchecking {percent} %");

@@ -38,7 +38,7 @@ pub fn dashboards_are_whole(records: &[(Key, Value)], findings: &mut Vec<String>
                 dashboards.entry(id(&key.sk)).or_default().head = read(key, record, findings);
             }
             ("dashboard-names", _) => {
-                names.insert((id(rest), key.sk.clone()), named(record));
+                names.insert((id(rest), key.sk.clone()), id_of(record));
             }
             ("dashboard", Some(("version", _))) => {
                 let version: Option<DashboardVersionRecord> = read(key, record, findings);
@@ -53,7 +53,7 @@ pub fn dashboards_are_whole(records: &[(Key, Value)], findings: &mut Vec<String>
             }
             ("dashboard", Some(("snapshot-name", name))) => {
                 let entry = dashboards.entry(id(rest)).or_default();
-                entry.snapshot_names.insert(name.to_owned(), named(record));
+                entry.snapshot_names.insert(name.to_owned(), id_of(record));
             }
             _ => {}
         }
@@ -98,24 +98,24 @@ fn check_versions(dashboard: &Dashboard, head: &DashboardRecord, report: &mut im
         report("is not what its current version keeps");
     }
     let snapshots = dashboard.versions.values().filter(|version| version.is_snapshot);
-    let named: BTreeMap<_, _> = snapshots
+    let names: BTreeMap<_, _> = snapshots
         .filter_map(|version| Some((version.name.as_ref()?.to_lowercase(), version.id.clone())))
         .collect();
-    if named != dashboard.snapshot_names {
+    if names != dashboard.snapshot_names {
         report("has a snapshot that does not hold its name");
     }
 }
 
 fn read<T: DeserializeOwned>(key: &Key, record: &Value, findings: &mut Vec<String>) -> Option<T> {
-    let read = serde_json::from_value(record.clone()).ok();
-    if read.is_none() {
+    let value = serde_json::from_value(record.clone()).ok();
+    if value.is_none() {
         findings.push(format!("The record {} / {} cannot be read.", key.pk, key.sk));
     }
-    read
+    value
 }
 
 /// Returns the id that a name's record holds.
-fn named(record: &Value) -> String {
+fn id_of(record: &Value) -> String {
     record
         .get("id")
         .and_then(Value::as_str)

@@ -8,9 +8,9 @@ use platform::records::Key;
 use serde_json::Value;
 
 pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
-    let mut stored: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
     for (key, _) in records {
-        *stored.entry(&key.pk).or_default() += 1;
+        *counts.entry(&key.pk).or_default() += 1;
     }
     for (key, record) in records {
         let Some(entries) = key.pk.strip_suffix("-changed") else {
@@ -20,14 +20,14 @@ pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
             continue;
         }
         let listeners = entries.replace("#subscriptions", "#listeners");
-        for (name, counted) in [("entries", entries), ("listeners", listeners.as_str())] {
+        for (name, partition) in [("entries", entries), ("listeners", listeners.as_str())] {
             let Some(count) = record.get(name).and_then(Value::as_i64) else {
                 continue;
             };
-            let there = stored.get(counted).copied().unwrap_or(0);
+            let there = counts.get(partition).copied().unwrap_or(0);
             if count != there {
                 findings.push(format!(
-                    "The count of {counted} is {count}, but there are {there}."
+                    "The count of {partition} is {count}, but there are {there}."
                 ));
             }
         }

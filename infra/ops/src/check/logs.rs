@@ -25,11 +25,11 @@ pub async fn files_agree_with_their_heads(
     findings: &mut Vec<String>,
 ) -> Result<()> {
     // List the objects last, because each is written before its item.
-    let mut read = Vec::new();
+    let mut contents = Vec::new();
     for log in records.filter_map(|(key, _)| log_of(key)) {
         if let Some(head) = logs.head(&log).await? {
             let files = logs.all_files(&log).await?;
-            read.push((log, head, files));
+            contents.push((log, head, files));
         }
     }
     let listed = objects.list("log/").await?;
@@ -37,7 +37,7 @@ pub async fn files_agree_with_their_heads(
         .iter()
         .map(|object| (object.key.as_str(), object))
         .collect();
-    for (log, head, files) in &read {
+    for (log, head, files) in &contents {
         let mut check = Check {
             log,
             head,
@@ -99,7 +99,7 @@ impl Check<'_> {
             return;
         }
         let files = self.files.iter();
-        let known: BTreeSet<_> = files.map(|file| self.log.file_key(&file.day, &file.id)).collect();
+        let keys: BTreeSet<_> = files.map(|file| self.log.file_key(&file.day, &file.id)).collect();
         let folder = format!("{}/", self.log.folder());
         let of_kind = format!("/{}/", self.log.kind.as_str());
         for key in listed
@@ -107,9 +107,9 @@ impl Check<'_> {
             .filter(|key| key.starts_with(&folder) && key.contains(&of_kind))
         {
             let name = key.rsplit('/').next().unwrap_or_default();
-            let made = name.strip_suffix(".parquet").and_then(ids::time_of);
-            let is_old = made.is_some_and(|made| made.plus_ms(MARGIN_MS) < digest.created_at);
-            if is_old && !known.contains(*key) {
+            let created_at = name.strip_suffix(".parquet").and_then(ids::time_of);
+            let is_old = created_at.is_some_and(|time| time.plus_ms(MARGIN_MS) < digest.created_at);
+            if is_old && !keys.contains(*key) {
                 self.broken(&format!(
                     "no commit names the object {key}, and no collection removed it"
                 ));

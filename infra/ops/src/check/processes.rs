@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Adds a finding for each missing text and each text with another digest.
 pub fn texts_are_there(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut texts: BTreeMap<(String, &str), Option<&str>> = BTreeMap::new();
-    let mut named: Vec<(String, String, &str)> = Vec::new();
+    let mut uses: Vec<(String, String, &str)> = Vec::new();
     let mut documents = Vec::new();
     for (key, record) in records {
         let parts: Vec<_> = key.pk.splitn(4, '#').collect();
@@ -22,7 +22,7 @@ pub fn texts_are_there(records: &[(Key, Value)], findings: &mut Vec<String>) {
             [account, project, "processes"] => {
                 if let Some(digest) = text_of("digest") {
                     let what = format!("process {}", key.sk);
-                    named.push((format!("{account}#{project}"), what, digest));
+                    uses.push((format!("{account}#{project}"), what, digest));
                 }
             }
             [account, project, "subscriptions"] => {
@@ -38,19 +38,19 @@ pub fn texts_are_there(records: &[(Key, Value)], findings: &mut Vec<String>) {
         }
     }
     for (tenant, id, digest) in &documents {
-        named.push((tenant.clone(), format!("subscription {id}"), digest));
+        uses.push((tenant.clone(), format!("subscription {id}"), digest));
     }
-    for (tenant, what, digest) in &named {
+    for (tenant, what, digest) in &uses {
         if !texts.contains_key(&(tenant.clone(), *digest)) {
             findings.push(format!(
                 "The {what} of {tenant} names the definition {digest}, which is not there."
             ));
         }
     }
-    for ((tenant, named), text) in &texts {
+    for ((tenant, id), text) in &texts {
         // A large text is in the bucket, under its digest.
-        if text.is_some_and(|text| digest(text) != *named) {
-            findings.push(format!("The definition {named} of {tenant} is another text."));
+        if text.is_some_and(|text| digest(text) != *id) {
+            findings.push(format!("The definition {id} of {tenant} is another text."));
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn versions_are_dense(records: &[(Key, Value)], findings: &mut Vec<String>) 
 /// Adds a notice for each interaction that uses a deleted or missing template. A deleted one is still sent,
 /// so that this is no broken invariant.
 pub fn interactions_use_present_ones(records: &[(Key, Value)], notices: &mut Vec<String>) {
-    let (mut present, mut kept, mut uses) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let (mut present, mut with_content, mut uses) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for (key, record) in records {
         let parts: Vec<_> = key.pk.splitn(4, '#').collect();
         match parts.as_slice() {
@@ -57,7 +57,7 @@ pub fn interactions_use_present_ones(records: &[(Key, Value)], notices: &mut Vec
                 present.insert((*account, *project, key.sk.as_str()));
             }
             [account, project, "prompt", id] => {
-                kept.insert((*account, *project, *id));
+                with_content.insert((*account, *project, *id));
             }
             [account, project, "prompt-interactions"] => {
                 let field = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -71,7 +71,7 @@ pub fn interactions_use_present_ones(records: &[(Key, Value)], notices: &mut Vec
             continue;
         }
         let (account, project, id) = prompt;
-        let what = match kept.contains(&prompt) {
+        let what = match with_content.contains(&prompt) {
             true => "is deleted; the interaction goes on with the version that it used",
             false => "does not exist",
         };

@@ -17,7 +17,7 @@ use workflow::stored_json;
 use super::events::is_expired;
 
 #[derive(Default)]
-struct Kept {
+struct RunRecords {
     state: Option<RunState>,
     is_due: bool,
     /// The run's place in the index is the time of its removal.
@@ -37,75 +37,75 @@ pub async fn histories_are_whole(
     now: UtcTime,
     findings: &mut Vec<String>,
 ) -> Result<usize> {
-    let mut runs: BTreeMap<&str, Kept> = BTreeMap::new();
+    let mut runs: BTreeMap<&str, RunRecords> = BTreeMap::new();
     for (key, record) in records.iter().filter(|(key, _)| key.pk.contains("#run#")) {
-        let kept = runs.entry(&key.pk).or_default();
-        let read = match key.sk.split_once('#') {
+        let run = runs.entry(&key.pk).or_default();
+        let result = match key.sk.split_once('#') {
             None if key.sk == "state" => {
                 let shard = record.get("due_shard").and_then(Value::as_str);
-                kept.is_for_removal = shard.is_some_and(|shard| RUN_REMOVALS.contains(&shard));
-                kept.is_due = shard.is_some() && !kept.is_for_removal;
-                kept.expires = record.get("expires_at").is_some();
-                kept.is_past = is_expired(record, now);
+                run.is_for_removal = shard.is_some_and(|shard| RUN_REMOVALS.contains(&shard));
+                run.is_due = shard.is_some() && !run.is_for_removal;
+                run.expires = record.get("expires_at").is_some();
+                run.is_past = is_expired(record, now);
                 if record.get("status").and_then(Value::as_str) == Some(REMOVED) {
-                    kept.is_past = true;
+                    run.is_past = true;
                     Ok(())
                 } else {
                     read_state(record, objects)
                         .await
-                        .map(|state| kept.state = Some(state))
+                        .map(|state| run.state = Some(state))
                 }
             }
             Some(("history", _)) => {
-                kept.has_history = true;
-                read_chunk(record).map(|(first, events)| drop(kept.chunks.insert(first, events)))
+                run.has_history = true;
+                read_chunk(record).map(|(first, events)| drop(run.chunks.insert(first, events)))
             }
             _ => Ok(()),
         };
-        if let Err(cause) = read {
+        if let Err(cause) = result {
             findings.push(format!(
                 "The record {} / {} cannot be read: {cause}.",
                 key.pk, key.sk
             ));
         }
     }
-    for (pk, kept) in &runs {
-        match &kept.state {
-            Some(state) => check(state, kept, findings),
+    for (pk, run) in &runs {
+        match &run.state {
+            Some(state) => check(state, run, findings),
             // A removed run leaves a mark until the next step of its removal. Update messages expire on their
             // own.
-            None if kept.is_past || !kept.has_history => {}
+            None if run.is_past || !run.has_history => {}
             None => findings.push(format!("The run {pk} has records and no state.")),
         }
     }
     named_objects_exist(&runs, objects, findings).await?;
     current_ones_are_there(records, &runs, now, findings);
-    Ok(runs.values().filter(|kept| kept.state.is_some()).count())
+    Ok(runs.values().filter(|run| run.state.is_some()).count())
 }
 
 /// Checks that a kept run's payloads exist in its own folder, and that its child runs and its continuation
 /// exist.
 async fn named_objects_exist(
-    runs: &BTreeMap<&str, Kept>,
+    runs: &BTreeMap<&str, RunRecords>,
     objects: &Objects,
     findings: &mut Vec<String>,
 ) -> Result<()> {
     let listed = objects.list("payloads/").await?;
     let listed: BTreeSet<_> = listed.into_iter().map(|object| object.key).collect();
-    for (pk, kept) in runs {
-        let Some(state) = kept.state.as_ref().filter(|_| !kept.is_past) else {
+    for (pk, run) in runs {
+        let Some(state) = run.state.as_ref().filter(|_| !run.is_past) else {
             continue;
         };
         let tenant = pk.split("#run#").next().unwrap_or_default();
         let mut initiated = BTreeMap::new();
-        for event in kept.chunks.values().flatten().chain(&state.tail) {
+        for event in run.chunks.values().flatten().chain(&state.tail) {
             let mut kind = event.kind.clone();
-            if let Some(stored) = kind.payload_mut().and_then(|payload| payload.stored().cloned())
-                && !listed.contains(&stored.key)
+            if let Some(object) = kind.payload_mut().and_then(|payload| payload.stored().cloned())
+                && !listed.contains(&object.key)
             {
-                findings.push(format!("The payload {} of the run {pk} is gone.", stored.key));
+                findings.push(format!("The payload {} of the run {pk} is gone.", object.key));
             }
-            let named = match &event.kind {
+            let other_run = match &event.kind {
                 EventKind::StartChildWorkflowExecutionInitiated { run_id, .. } => {
                     initiated.insert(event.id, run_id);
                     None
@@ -116,24 +116,24 @@ async fn named_objects_exist(
                 EventKind::WorkflowExecutionContinuedAsNew { new_run_id, .. } => Some(new_run_id),
                 _ => None,
             };
-            if let Some(named) = named
-                && !is_there(runs, &format!("{tenant}#run#{named}"))
+            if let Some(other_run) = other_run
+                && !is_there(runs, &format!("{tenant}#run#{other_run}"))
             {
-                findings.push(format!("The run {pk} names the run {named}, which is gone."));
+                findings.push(format!("The run {pk} names the run {other_run}, which is gone."));
             }
         }
     }
     Ok(())
 }
 
-fn is_there(runs: &BTreeMap<&str, Kept>, pk: &str) -> bool {
-    runs.get(pk).is_some_and(|kept| kept.state.is_some())
+fn is_there(runs: &BTreeMap<&str, RunRecords>, pk: &str) -> bool {
+    runs.get(pk).is_some_and(|run| run.state.is_some())
 }
 
 /// Checks that the current run of each workflow id exists.
 fn current_ones_are_there(
     records: &[(Key, Value)],
-    runs: &BTreeMap<&str, Kept>,
+    runs: &BTreeMap<&str, RunRecords>,
     now: UtcTime,
     findings: &mut Vec<String>,
 ) {
@@ -151,13 +151,13 @@ fn current_ones_are_there(
     }
 }
 
-fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
+fn check(state: &RunState, run: &RunRecords, findings: &mut Vec<String>) {
     let mut claim = |holds: bool, what: &str| {
         if !holds {
             findings.push(format!("The run {} {what}.", state.run_id));
         }
     };
-    let history: Vec<_> = kept.chunks.values().flatten().chain(&state.tail).collect();
+    let history: Vec<_> = run.chunks.values().flatten().chain(&state.tail).collect();
     let dense = history.iter().zip(1..).all(|(event, id)| event.id == id);
     claim(
         dense && history.len() as u64 == state.last_event,
@@ -173,19 +173,19 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
         || !state.activities.is_empty()
         || !state.timers.is_empty();
     claim(
-        kept.is_due || !waits,
+        run.is_due || !waits,
         "is unfinished and has no time in the index `due`, so no worker finds it",
     );
     claim(
-        state.is_closed() || !(kept.expires || kept.is_for_removal),
+        state.is_closed() || !(run.expires || run.is_for_removal),
         "is under way, and is to be removed",
     );
     claim(
-        !kept.expires || kept.chunks.is_empty(),
+        !run.expires || run.chunks.is_empty(),
         "expires and would leave its history behind",
     );
     claim(
-        !kept.is_due || !state.is_closed() || !state.outbox.is_empty(),
+        !run.is_due || !state.is_closed() || !state.outbox.is_empty(),
         "has ended, and is looked for all the same",
     );
 }

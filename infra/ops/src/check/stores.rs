@@ -55,8 +55,8 @@ pub async fn versions_are_whole(
                     findings.push(format!("The record of the data store {} cannot be read.", key.sk));
                     continue;
                 };
-                let found = manifest(&tenant, &head.id, &head.version_id, objects, findings).await?;
-                if found.is_some_and(|manifest| !totals_agree(&head, &manifest)) {
+                let manifest = manifest(&tenant, &head.id, &head.version_id, objects, findings).await?;
+                if manifest.is_some_and(|manifest| !totals_agree(&head, &manifest)) {
                     findings.push(format!(
                         "The numbers of the data store {} are not those of its version.",
                         head.id

@@ -15,13 +15,13 @@ use crate::output::Output;
 use crate::target::Target;
 
 pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, output: Output) -> Result<()> {
-    let mut checked = Vec::new();
+    let mut definitions = Vec::new();
     let mut faults = Vec::new();
     for file in files {
         let text = read(file)?;
         match process::check(&text) {
-            Ok(definition) => checked.push((text, definition)),
-            Err(found) => faults.extend(found.into_iter().map(|fault| {
+            Ok(definition) => definitions.push((text, definition)),
+            Err(errors) => faults.extend(errors.into_iter().map(|fault| {
                 Fault {
                     pointer: format!("{} {}", file.display(), fault.pointer)
                         .trim_end()
@@ -41,7 +41,7 @@ pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, outp
     }
     let mut loaded = Vec::new();
     let mut lines = Vec::new();
-    for (text, definition) in checked {
+    for (text, definition) in definitions {
         let document: Map<String, Value> =
             serde_json::from_str(definition.source.get()).map_err(Error::internal)?;
         let warnings = warnings::of_definition("definition", &document);

@@ -55,7 +55,7 @@ pub async fn run(command: ProcessCommand, target: &Target, output: Output) -> Re
 }
 
 async fn list(processes: &Processes, target: &Target, output: Output) -> Result<()> {
-    let found = processes.list(&target.tenant).await?;
+    let summaries = processes.list(&target.tenant).await?;
     let line = |process: &Process| {
         let title = process.title.as_deref().unwrap_or_default();
         let line = format!(
@@ -64,24 +64,24 @@ async fn list(processes: &Processes, target: &Target, output: Output) -> Result<
         );
         line.trim_end().to_owned()
     };
-    let lines: Vec<String> = found.iter().map(line).collect();
+    let lines: Vec<String> = summaries.iter().map(line).collect();
     let lines = match lines.as_slice() {
         [] => "The project has no processes.".to_owned(),
         lines => lines.join("\n"),
     };
-    output.print(&found, &lines)
+    output.print(&summaries, &lines)
 }
 
 async fn show(processes: &Processes, process: &str, target: &Target, output: Output) -> Result<()> {
     let reference = ProcessRef::parse("PROCESS", process)?;
-    let found = processes.find(&target.tenant, &reference).await?;
-    let found = found.ok_or_else(|| Error::not_found("process", process))?;
+    let record = processes.find(&target.tenant, &reference).await?;
+    let record = record.ok_or_else(|| Error::not_found("process", process))?;
     let text = processes
-        .text(&target.tenant, &target.objects, &found.digest)
+        .text(&target.tenant, &target.objects, &record.digest)
         .await?;
     let text =
-        text.ok_or_else(|| Error::internal(format!("the text {} of a process is gone", found.digest)))?;
-    output.print(&json!({ "process": found, "text": text }), text.trim_end())
+        text.ok_or_else(|| Error::internal(format!("the text {} of a process is gone", record.digest)))?;
+    output.print(&json!({ "process": record, "text": text }), text.trim_end())
 }
 
 async fn remove(processes: &Processes, process: &str, target: &Target, output: Output) -> Result<()> {

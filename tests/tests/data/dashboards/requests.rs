@@ -74,9 +74,9 @@ async fn a_dashboard_comes_back_as_it_was_sent() {
       "versioning_enabled": true
     }
     "#);
-    let read = read(&store, &created.id()).await.expect_status(200);
-    assert_eq!(read.body, created.body);
-    assert_eq!(read.header("etag"), created.header("etag"));
+    let answer = read(&store, &created.id()).await.expect_status(200);
+    assert_eq!(answer.body, created.body);
+    assert_eq!(answer.header("etag"), created.header("etag"));
     let list = store.get("/dashboards").await.expect_status(200);
     assert_eq!(list.body, json!([created.body]));
 }
@@ -182,9 +182,9 @@ async fn an_archived_dashboard_can_be_read_and_not_changed() {
     let archived = delete(&store, &id).await.expect_status(200);
     assert_eq!(archived.body, json!({ "id": id, "status": "archived" }));
 
-    let kept = read(&store, &id).await.expect_status(200).body;
+    let detail = read(&store, &id).await.expect_status(200).body;
     assert_eq!(
-        (&kept["status"], &kept["spec"]),
+        (&detail["status"], &detail["spec"]),
         (&json!("archived"), &created.body["spec"])
     );
     let versions = store
@@ -208,7 +208,7 @@ async fn an_archived_dashboard_can_be_read_and_not_changed() {
     ] {
         refused.expect_error(404, "not_found");
     }
-    assert_eq!(read(&store, &id).await.body, kept);
+    assert_eq!(read(&store, &id).await.body, detail);
     // Its name is free.
     create(&store, &dashboard("SALES")).await.expect_status(201);
 }
@@ -218,10 +218,10 @@ async fn names_are_unique_in_a_store_without_regard_to_case() {
     let store = started().await;
     let first = create(&store, &dashboard("Sales")).await.expect_status(201).id();
     let second = create(&store, &dashboard("Costs")).await.expect_status(201).id();
-    let taken = create(&store, &dashboard("sALES"))
+    let refusal = create(&store, &dashboard("sALES"))
         .await
         .expect_error(409, "conflict");
-    assert!(taken.message().contains("sALES"), "{}", taken.message());
+    assert!(refusal.message().contains("sALES"), "{}", refusal.message());
     put(&store, &second, &json!({ "name": "SALES" }))
         .await
         .expect_error(409, "conflict");
@@ -311,8 +311,8 @@ async fn another_store_or_project_knows_nothing_of_a_dashboard() {
             .get(&token, &path)
             .await
             .expect_error(404, "not_found");
-        let made = store.service.post(&token, &path, &dashboard("Theirs")).await;
-        made.expect_error(404, "not_found");
+        let answer = store.service.post(&token, &path, &dashboard("Theirs")).await;
+        answer.expect_error(404, "not_found");
     }
     let reader = store.scope.token(Persona::Reader);
     let path = store.path(&format!("/dashboards/{id}"));

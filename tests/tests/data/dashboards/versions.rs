@@ -96,11 +96,11 @@ async fn a_promoted_version_is_the_dashboard() {
     assert_eq!(dashboard.versions().await.each("version_number"), [3, 2, 1]);
 
     // The name of a promoted version may belong to another dashboard by now.
-    let taken = dashboard
+    dashboard
         .store
         .post("/dashboards", &dashboard_body("sales"))
-        .await;
-    taken.expect_status(201);
+        .await
+        .expect_status(201);
     dashboard.promote(&id).await.expect_error(409, "conflict");
     assert_eq!(current(&dashboard).await, 2);
 
@@ -114,13 +114,13 @@ async fn a_promoted_version_is_the_dashboard() {
 async fn a_snapshot_is_kept_beside_the_current_version() {
     let dashboard = Dashboard::start().await;
     let before = dashboard.read().await;
-    let made = dashboard
+    let snapshot = dashboard
         .snapshot(&json!({ "name": "Release 1", "message": "m" }))
-        .await;
-    let made = made.expect_status(201);
-    let location = made.header("location").to_owned();
+        .await
+        .expect_status(201);
+    let location = snapshot.header("location").to_owned();
     assert!(location.ends_with(&dashboard.path("/versions")), "{location}");
-    let version = &made.body;
+    let version = &snapshot.body;
     assert_eq!(version["name"], "Release 1");
     assert_eq!(
         (&version["message"], &version["version_number"]),
@@ -138,12 +138,12 @@ async fn a_snapshot_is_kept_beside_the_current_version() {
     assert_eq!(dashboard.versions().await.body[0], *version);
 
     dashboard.describe("changed").await;
-    let promoted = dashboard.promote(&made.id()).await.expect_status(200);
+    let promoted = dashboard.promote(&snapshot.id()).await.expect_status(200);
     assert!(promoted.body.get("description").is_none(), "{}", promoted.body);
     assert_eq!(promoted.body["version"], 2);
 
-    let taken = dashboard.snapshot(&json!({ "name": "RELEASE 1" })).await;
-    taken.expect_error(409, "conflict");
+    let answer = dashboard.snapshot(&json!({ "name": "RELEASE 1" })).await;
+    answer.expect_error(409, "conflict");
     for bad in [
         json!({}),
         json!({ "name": "" }),
@@ -193,8 +193,8 @@ async fn without_versioning_an_update_changes_the_current_version() {
     dashboard.promote(&snapshot).await.expect_status(200);
     assert_eq!(dashboard.describe("after the snapshot").await.body["version"], 3);
     assert_eq!(dashboard.describe("in place again").await.body["version"], 3);
-    let kept = dashboard.promote(&snapshot).await.expect_status(200);
-    assert_eq!(kept.body["description"], "in place");
+    let answer = dashboard.promote(&snapshot).await.expect_status(200);
+    assert_eq!(answer.body["description"], "in place");
     let first = dashboard.promote(&dashboard.version(1).await).await;
     assert_eq!(first.body["description"], "still in place");
 

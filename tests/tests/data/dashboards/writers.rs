@@ -162,7 +162,7 @@ async fn every_change_is_in_the_audit_trail_under_the_dashboards_id() {
         .get(&store.token, "/audit-trail?resourceTypes=dashboard")
         .await;
     let events = trail.expect_status(200).body["events"].clone();
-    let found: Vec<_> = events
+    let records: Vec<_> = events
         .as_array()
         .unwrap()
         .iter()
@@ -178,5 +178,5 @@ async fn every_change_is_in_the_audit_trail_under_the_dashboards_id() {
         ["update", id, 200],
         ["create", id, 201]
     ]);
-    assert_eq!(json!(found), expected);
+    assert_eq!(json!(records), expected);
 }

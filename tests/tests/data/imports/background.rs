@@ -19,7 +19,7 @@ fn in_background(mut body: Value) -> Value {
 }
 
 /// Starts an import that must be accepted. Returns its path.
-async fn taken(store: &Store, body: Value) -> String {
+async fn start_import(store: &Store, body: Value) -> String {
     let answer = store
         .post("/import", &in_background(body))
         .await
@@ -48,8 +48,8 @@ fn check(service: &Service) {
         // Other tests write to a shared service meanwhile.
         return;
     }
-    let checked = service.operator().json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    let report = service.operator().json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn an_import_is_taken_and_carried_out() {
     store.put_artifact("out/rows.csv", csv(3).as_bytes());
     let mut body = artifact("t", "out/rows.csv");
     body["message"] = "Nightly".into();
-    let path = taken(&store, body).await;
+    let path = start_import(&store, body).await;
     let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "COMPLETED", "{record}");
     assert_eq!(record["rows_imported"], json!({ "t": 3 }));
@@ -92,7 +92,7 @@ async fn an_import_is_taken_and_carried_out() {
     assert_eq!(newest[0]["created_by"], "user:developer");
 
     // The same rows again break the key, and none of them is visible.
-    let path = taken(&store, artifact("t", "out/rows.csv")).await;
+    let path = start_import(&store, artifact("t", "out/rows.csv")).await;
     let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "FAILED", "{record}");
     assert!(
@@ -159,7 +159,7 @@ async fn early_faults_are_answered_at_once_and_later_ones_are_recorded() {
             "'one' is not a BIGINT",
         ),
     ] {
-        let path = taken(&store, body).await;
+        let path = start_import(&store, body).await;
         let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "FAILED", "{record}");
         assert!(record["error"].as_str().unwrap().contains(expected), "{record}");
@@ -175,12 +175,12 @@ async fn imports_taken_at_once_all_land_once() {
     store.table("t", &["id BIGINT", "text STRING"]).await;
     store.put_artifact("out/rows.csv", csv(10).as_bytes());
     let before = store.detail().await["version_count"].as_u64().unwrap();
-    let taken = join_all((0..8).map(|_| taken(&store, artifact("t", "out/rows.csv")))).await;
+    let paths = join_all((0..8).map(|_| start_import(&store, artifact("t", "out/rows.csv")))).await;
     // Other imports run meanwhile.
     for _ in 0..3 {
         store.append("t", &json!([{ "id": 0 }])).await.expect_status(200);
     }
-    for path in &taken {
+    for path in &paths {
         assert_eq!(store.ended_import(path).await["status"], "COMPLETED");
     }
     assert_eq!(
@@ -197,14 +197,14 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart_loc
     let mut store = Store::start_local().await;
     store.table("t", &["id BIGINT", "text STRING"]).await;
     let server = FileServer::start([("/held/rows.csv".to_owned(), file(csv(5).as_bytes()))]).await;
-    let path = taken(
+    let path = start_import(
         &store,
         elsewhere("t", "url", &format!("{}/held/rows.csv", server.origin)),
     )
     .await;
     let deadline = Instant::now() + WITHIN;
     for kills in 1..=3 {
-        while server.asked().len() < kills {
+        while server.requests().len() < kills {
             assert!(Instant::now() < deadline, "the import does not begin");
             tokio::task::yield_now().await;
         }
@@ -227,17 +227,17 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart_loc
 
 /// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     // Ignore files that vanish meanwhile.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(files(&path));
+            paths.extend(files(&path));
         } else {
-            found.insert(path);
+            paths.insert(path);
         }
     }
-    found
+    paths
 }
 
 /// Each stage of an import shows by its file: its input, its segment, and then each object that it stores.
@@ -258,7 +258,7 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once_locally() {
         let folder = store.service.data_dir();
         let before = files(&folder);
         let versions = store.detail().await["version_count"].as_u64().unwrap();
-        let path = taken(&store, artifact("t", "out/rows.csv")).await;
+        let path = start_import(&store, artifact("t", "out/rows.csv")).await;
         let is_new = |path: &&PathBuf| !before.contains(*path) && path.to_string_lossy().contains(part);
         let deadline = Instant::now() + WITHIN;
         // An import that completes with fewer files is killed after its end.
@@ -275,8 +275,8 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once_locally() {
         let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "COMPLETED", "{part}: {record}");
         imports += 1;
-        let counted = store.rows("SELECT count(*), count(DISTINCT id) FROM t").await;
-        assert_eq!(counted, json!([[100_000 * imports, 100_000]]), "{part}");
+        let counts = store.rows("SELECT count(*), count(DISTINCT id) FROM t").await;
+        assert_eq!(counts, json!([[100_000 * imports, 100_000]]), "{part}");
         let after = store.detail().await["version_count"].as_u64().unwrap();
         assert_eq!(after, versions + 1, "{part}");
         check(&store.service);

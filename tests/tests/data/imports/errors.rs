@@ -176,14 +176,14 @@ async fn a_row_with_two_faults_counts_once() {
     let store = Store::start().await;
     store.table("t", &["id BIGINT", "name STRING"]).await;
     let row = b"1,\xe9,3\n";
-    for (rows, counted) in [
+    for (rows, part) in [
         (60, "59 more rows are at fault"),
         (500, "More than 100 rows are at fault"),
     ] {
         let file = [b"id,name\n".to_vec(), row.repeat(rows)].concat();
         let refused = store.append_csv("t", &file).await;
         let refused = refused.expect_error(422, "unprocessable");
-        assert!(refused.message().contains(counted), "{}", refused.message());
+        assert!(refused.message().contains(part), "{}", refused.message());
         assert_eq!(refused.body["errors"].as_array().unwrap().len(), rows.min(100));
     }
 }
@@ -224,8 +224,8 @@ async fn an_import_in_the_background_rounds_and_lists_the_same() {
         if let Some(rounding) = rounding {
             body["rounding"] = rounding.into();
         }
-        let taken = store.post("/import", &body).await.expect_status(202);
-        let path = format!("/import/{}", taken.id());
+        let import = store.post("/import", &body).await.expect_status(202);
+        let path = format!("/import/{}", import.id());
         let record = loop {
             let record = store.get(&path).await.expect_status(200).body;
             if record["completed_at"].is_string() {

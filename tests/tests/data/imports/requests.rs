@@ -160,12 +160,12 @@ async fn the_status_of_an_import_is_kept() {
     store.table("t", &["n INTEGER"]).await;
     let mut body = inline("T", &json!([{ "n": 1 }, { "n": 2 }]));
     body["message"] = "the first rows".into();
-    let done = store.post("/import", &body).await.expect_status(200);
+    let import = store.post("/import", &body).await.expect_status(200);
     let status = store
-        .get(&format!("/import/{}", done.id()))
+        .get(&format!("/import/{}", import.id()))
         .await
         .expect_status(200);
-    assert_eq!(status.body["version_id"], done.body["version_id"]);
+    assert_eq!(status.body["version_id"], import.body["version_id"]);
     assert_eq!(status.body["store_id"], store.id.as_str());
     insta::assert_json_snapshot!(redacted(&status.body), @r#"
     {
@@ -200,7 +200,7 @@ async fn the_status_of_an_import_is_kept() {
         .await
         .expect_status(201);
     for path in [
-        format!("/data/{}/import/{}", other.id(), done.id()),
+        format!("/data/{}/import/{}", other.id(), import.id()),
         format!("/data/{}/import/{id}", other.id()),
         store.path(&format!("/import/{}", store.id)),
         store.path("/import/none"),
@@ -218,7 +218,7 @@ async fn a_request_that_is_wrong_is_refused_with_its_path() {
     let table = |source: Value| json!({ "tables": { "t": source } });
     let file = |uri: &str| artifact("t", uri);
     let mut wrong = Vec::new();
-    for (body, named) in [
+    for (body, part) in [
         (json!({}), "tables"),
         (json!({ "tables": {} }), "tables"),
         (json!({ "tables": [] }), "tables"),
@@ -266,7 +266,7 @@ async fn a_request_that_is_wrong_is_refused_with_its_path() {
     ] {
         let refused = store.post("/import", &body).await;
         refused.check_error();
-        if refused.status != 400 || !refused.message().contains(named) {
+        if refused.status != 400 || !refused.message().contains(part) {
             wrong.push(format!("{body}: {}", refused.text()));
         }
     }
@@ -291,8 +291,8 @@ async fn import_of_5_mb_is_accepted_and_one_of_7_mb_refused() {
             .map(|n| json!({ "n": n, "s": text }))
             .collect()
     };
-    let taken = store.append("t", &rows(5)).await.expect_status(200);
-    assert_eq!(taken.body["rows_imported"]["t"], 500);
+    let answer = store.append("t", &rows(5)).await.expect_status(200);
+    assert_eq!(answer.body["rows_imported"]["t"], 500);
     let sum = store.rows("SELECT count(*), sum(n), sum(length(s)) FROM t").await;
     assert_eq!(sum, json!([[500, 124_750, 4_990_000]]));
     let refused = store.append("t", &rows(7)).await;

@@ -45,10 +45,10 @@ async fn a_file_at_a_url_is_imported_whatever_its_format() {
         ("/rows.json?signature=x.parquet", json!([[1, "a"], [2, "b"]])),
         ("/rows.parquet#part", json!([[1, "a"], [2, null]])),
     ] {
-        let done = replace(&store, "url", &format!("{}{path}", server.origin)).await;
-        let done = done.expect_status(200);
-        assert_eq!(done.body["status"], "COMPLETED", "{path}");
-        assert_eq!(done.body["rows_imported"], json!({ "t": 2 }), "{path}");
+        let answer = replace(&store, "url", &format!("{}{path}", server.origin)).await;
+        let answer = answer.expect_status(200);
+        assert_eq!(answer.body["status"], "COMPLETED", "{path}");
+        assert_eq!(answer.body["rows_imported"], json!({ "t": 2 }), "{path}");
         assert_eq!(rows(&store).await, expected, "{path}");
     }
     let url = format!("{}/export?format=csv", server.origin);
@@ -60,9 +60,9 @@ async fn a_file_at_a_url_is_imported_whatever_its_format() {
         "{}",
         refused.message()
     );
-    let mut told = elsewhere("t", "url", &url);
-    told["tables"]["t"]["format"] = "csv".into();
-    store.post("/import", &told).await.expect_status(200);
+    let mut body = elsewhere("t", "url", &url);
+    body["tables"]["t"]["format"] = "csv".into();
+    store.post("/import", &body).await.expect_status(200);
     assert_eq!(store.rows("SELECT count(*) FROM t").await, json!([[4]]));
 }
 
@@ -277,7 +277,7 @@ async fn an_object_of_google_cloud_storage_is_imported_from_the_places_of_the_ac
         assert!(!refused.text().contains(SECRET));
     }
     assert!(!store.service.log().contains(SECRET));
-    assert!(!server.asked().iter().any(|path| path.contains("closed")));
+    assert!(!server.requests().iter().any(|path| path.contains("closed")));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tests::Events;
 use tests::judged::{Judged, condition, plain, subscribe};
-use tests::model::{ModelServer, Said};
+use tests::model::{ModelServer, Reply};
 use tokio::sync::Notify;
 
 const EVALUATORS: [&str; 2] = ["interaction", "agent"];
@@ -20,7 +20,7 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
         for mode in MODES {
             for matched in [true, false] {
                 let rationale = long.clone();
-                world.model.answers(move |_| Said::verdict(matched, &rationale));
+                world.model.answers(move |_| Reply::verdict(matched, &rationale));
                 let action = format!("{evaluator}-{mode}-{matched}");
                 world
                     .subscribe(&action, condition(evaluator, mode, "fail_closed"))
@@ -33,8 +33,8 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
                     "matched": matched, "rationale": "r".repeat(2_000),
                 });
                 assert_eq!(delivery["semantic_evaluation"], evaluation);
-                let sent = world.events.receiver.received_at(&format!("/{action}"));
-                assert_eq!(sent.len(), usize::from(is_sent), "{action}");
+                let requests = world.events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(requests.len(), usize::from(is_sent), "{action}");
                 let reason = if is_sent {
                     Value::Null
                 } else {
@@ -49,23 +49,23 @@ async fn a_verdict_decides_where_it_is_enforced_and_is_recorded_in_any_case_loca
 #[tokio::test]
 async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
     let world = Judged::start_local().await;
-    for (name, said, told) in [
-        ("nonsense", Said::Text("It may be.".to_owned()), "schema"),
-        ("refused", Said::Status(400), "status 400"),
+    for (name, reply, part) in [
+        ("nonsense", Reply::Text("It may be.".to_owned()), "schema"),
+        ("refused", Reply::Status(400), "status 400"),
     ] {
-        world.model.answers(move |_| said.clone());
-        let mut sent = Vec::new();
+        world.model.answers(move |_| reply.clone());
+        let mut events = Vec::new();
         for evaluator in EVALUATORS {
             for mode in MODES {
                 for rule in RULES {
                     let action = format!("{name}-{evaluator}-{mode}-{rule}");
                     world.subscribe(&action, condition(evaluator, mode, rule)).await;
                     let event = world.send(&json!({ "action": action })).await;
-                    sent.push((action, event, mode, rule));
+                    events.push((action, event, mode, rule));
                 }
             }
         }
-        for (action, event, mode, rule) in sent {
+        for (action, event, mode, rule) in events {
             let stops = mode == "enforce" && rule == "fail_closed";
             let status = if stops { "failed" } else { "succeeded" };
             let delivery = world.events.delivery_of(&event, &[status]).await;
@@ -73,7 +73,7 @@ async fn the_rule_decides_where_a_model_answers_nonsense_locally() {
             assert_eq!(evaluation["status"], "error", "{action}");
             assert_eq!(evaluation["matched"], Value::Null, "{action}");
             let error = evaluation["error"].as_str().unwrap();
-            assert!(error.contains(told), "{action}: {error}");
+            assert!(error.contains(part), "{action}: {error}");
             if stops {
                 assert_eq!(delivery["last_error"], error, "{action}");
             }
@@ -94,16 +94,16 @@ async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text_local
         ),
         ("text", json!({ "matched": "true", "rationale": null }), true),
     ] {
-        let said = output.clone();
-        world.model.answers(move |_| Said::output(&said));
-        let asked = world.model.asked().len();
+        let reply = output.clone();
+        world.model.answers(move |_| Reply::output(&reply));
+        let count = world.model.requests().len();
         world
             .subscribe(action, condition("interaction", "enforce", "fail_closed"))
             .await;
         let status = if matched { "succeeded" } else { "cancelled" };
         let delivery = world.delivered(action, status).await;
         assert_eq!(delivery["semantic_evaluation"]["matched"], matched, "{action}");
-        assert_eq!(world.model.asked().len(), asked + 1, "{action}");
+        assert_eq!(world.model.requests().len(), count + 1, "{action}");
     }
 }
 
@@ -111,14 +111,14 @@ async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text_local
 #[tokio::test]
 async fn delivery_is_evaluating_while_its_model_is_away_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::Throttled(600));
+    world.model.answers(|_| Reply::Throttled(600));
     world
         .subscribe("away", condition("interaction", "enforce", "fail_closed"))
         .await;
     let event = world.send(&json!({ "action": "away" })).await;
-    world.model.asked_times(2).await;
+    world.model.wait_for_requests(2).await;
     world.events.delivery_of(&event, &["evaluating"]).await;
-    world.model.answers(|_| Said::verdict(true, "It is."));
+    world.model.answers(|_| Reply::verdict(true, "It is."));
     world.events.delivery_of(&event, &["succeeded"]).await;
 }
 
@@ -137,8 +137,8 @@ async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again_locally() 
                 let delivery = events.delivery_of(&event, &[status]).await;
                 let error = delivery["semantic_evaluation"]["error"].as_str().unwrap();
                 assert!(error.contains("No language model is configured."), "{error}");
-                let sent = events.receiver.received_at(&format!("/{action}"));
-                assert_eq!(sent.len(), usize::from(!stops), "{action}");
+                let requests = events.receiver.received_at(&format!("/{action}"));
+                assert_eq!(requests.len(), usize::from(!stops), "{action}");
             }
         }
     }
@@ -148,7 +148,7 @@ async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again_locally() 
     let failed = events.delivery_of(&event, &["failed"]).await;
     let id = failed["id"].as_str().unwrap();
     let model = ModelServer::start().await;
-    model.answers(|_| Said::verdict(true, "It is."));
+    model.answers(|_| Reply::verdict(true, "It is."));
     events.service.restart_with(&model.variables());
     events.scope.ops(&["delivery", "retry", id]).expect_success();
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
@@ -160,7 +160,7 @@ async fn without_a_model_the_rule_decides_and_a_retry_evaluates_again_locally() 
 #[tokio::test]
 async fn a_verdict_is_not_asked_for_again_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|_| Said::verdict(false, "It is not."));
+    world.model.answers(|_| Reply::verdict(false, "It is not."));
     world.subscribe("kept", plain()).await;
     let delivery = world.delivered("kept", "cancelled").await;
     // A redrive is only for deliveries that a disabled subscription cancelled.
@@ -175,56 +175,56 @@ async fn a_verdict_is_not_asked_for_again_locally() {
     let event = delivery["event_id"].as_str().unwrap();
     let delivery = world.events.delivery_of(event, &["succeeded"]).await;
     assert_eq!(delivery["semantic_evaluation"]["status"], "not_matched");
-    assert_eq!(world.model.asked().len(), 1);
+    assert_eq!(world.model.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
     let world = Judged::start_local().await;
-    world.model.answers(|asked| match asked.number {
-        1 => Said::Status(500),
-        2 => Said::Throttled(0),
+    world.model.answers(|request| match request.number {
+        1 => Reply::Status(500),
+        2 => Reply::Throttled(0),
         // Longer than a call waits, so the next attempt comes on its own.
-        3 => Said::Throttled(600),
-        _ => Said::verdict(true, "It is."),
+        3 => Reply::Throttled(600),
+        _ => Reply::verdict(true, "It is."),
     });
     world.subscribe("again", plain()).await;
     let delivery = world.delivered("again", "succeeded").await;
     assert_eq!(delivery["semantic_evaluation"]["matched"], true);
     assert_eq!(delivery["attempt_count"], 1);
-    assert_eq!(world.model.asked().len(), 4);
+    assert_eq!(world.model.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_locally() {
     let world = Judged::start_local().await;
     let gate = Arc::new(Notify::new());
-    let held = Arc::clone(&gate);
-    world.model.answers(move |asked| match asked.user() {
-        text if text.contains("hangs") => Said::Hangs,
+    let model_gate = Arc::clone(&gate);
+    world.model.answers(move |request| match request.user() {
+        text if text.contains("hangs") => Reply::Hangs,
         text if text.contains("slow") => {
-            Said::Held(Arc::clone(&held), Box::new(Said::verdict(true, "It is.")))
+            Reply::Held(Arc::clone(&model_gate), Box::new(Reply::verdict(true, "It is.")))
         }
-        _ => Said::verdict(true, "It is."),
+        _ => Reply::verdict(true, "It is."),
     });
     world.subscribe("held", plain()).await;
-    let sent = |text: &str| json!({ "action": "held", "text": text });
-    let slow = world.send(&sent("slow")).await;
-    let hanging = world.send(&sent("hangs")).await;
-    world.model.asked_times(2).await;
+    let body = |text: &str| json!({ "action": "held", "text": text });
+    let slow = world.send(&body("slow")).await;
+    let hanging = world.send(&body("hangs")).await;
+    world.model.wait_for_requests(2).await;
     for event in [&slow, &hanging] {
         let delivery = world.events.delivery_of(event, &["evaluating"]).await;
         assert_eq!(delivery["semantic_evaluation"], Value::Null);
         assert_eq!(delivery["attempt_count"], 0);
         let refused = world.retry(&delivery).expect_refusal();
         assert!(refused.stderr.contains("is being evaluated"), "{refused:?}");
-        let found = world
+        let deliveries = world
             .events
             .deliveries(&json!({ "event_id": event, "status": ["evaluating"] }))
             .await;
-        assert_eq!(found.len(), 1);
+        assert_eq!(deliveries.len(), 1);
     }
-    let quick = world.send(&sent("quick")).await;
+    let quick = world.send(&body("quick")).await;
     world.events.delivery_of(&quick, &["succeeded"]).await;
     gate.notify_one();
     world.events.delivery_of(&slow, &["succeeded"]).await;
@@ -238,13 +238,13 @@ async fn a_delivery_is_evaluating_while_the_model_thinks_and_holds_up_no_other_l
 #[tokio::test]
 async fn an_evaluation_survives_the_end_of_the_process_locally() {
     let mut world = Judged::start_local().await;
-    world.model.answers(|asked| match asked.number {
-        1 => Said::Hangs,
-        _ => Said::verdict(true, "It is."),
+    world.model.answers(|request| match request.number {
+        1 => Reply::Hangs,
+        _ => Reply::verdict(true, "It is."),
     });
     world.subscribe("killed", plain()).await;
     let event = world.send(&json!({ "action": "killed" })).await;
-    world.model.asked_times(1).await;
+    world.model.wait_for_requests(1).await;
     world.events.delivery_of(&event, &["evaluating"]).await;
     world.events.service.restart();
     let delivery = world.events.delivery_of(&event, &["succeeded"]).await;

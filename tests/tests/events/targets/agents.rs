@@ -2,15 +2,15 @@
 
 use serde_json::json;
 use tests::Events;
-use tests::model::{ModelServer, Said};
+use tests::model::{ModelServer, Reply};
 
 #[tokio::test]
 async fn an_event_starts_an_agent_with_its_data_and_the_role_of_the_subscription_locally() {
     let model = ModelServer::start().await;
     let events = Events::start_local_with(&model.variables()).await;
-    model.answers(|asked| match asked.texts("tool").is_empty() {
-        true => Said::Calls(vec![("list_runs", json!({}))]),
-        false => Said::Text("Looked at it.".to_owned()),
+    model.answers(|request| match request.texts("tool").is_empty() {
+        true => Reply::Calls(vec![("list_runs", json!({}))]),
+        false => Reply::Text("Looked at it.".to_owned()),
     });
     let channel = events.plain_channel().await;
     for (role, is_permitted) in [("reader", false), ("executor", true)] {

@@ -93,8 +93,8 @@ async fn invalid_target_is_refused_with_a_sentence() {
     ];
     for (target, message) in cases {
         let body = refused(&events, &target).await;
-        let said = body["message"].as_str().unwrap();
-        assert!(said.contains(&message), "{said}\nis not\n{message}");
+        let text = body["message"].as_str().unwrap();
+        assert!(text.contains(&message), "{text}\nis not\n{message}");
     }
     let target = json!({ "type": "process", "definition": huge(1_000_000) });
     let answer = events.post(&events.token, SUBSCRIPTIONS, &subscription(&target));
@@ -115,17 +115,20 @@ async fn target_whose_workflow_type_is_not_installed_is_refused() {
         if has_type(&events, workflow_type).await {
             let endpoint = json!({ "type": "workflow", "endpoint": workflow_type });
             let body = refused(&events, &endpoint).await;
-            let said = body["message"].as_str().unwrap();
-            assert!(said.contains("which targets of another type start"), "{said}");
+            let message = body["message"].as_str().unwrap();
+            assert!(
+                message.contains("which targets of another type start"),
+                "{message}"
+            );
             continue;
         }
         let body = refused(&events, &target).await;
-        let said = body["message"].as_str().unwrap();
+        let message = body["message"].as_str().unwrap();
         assert!(
-            said.starts_with("This installation delivers to targets of the types webhook and workflow"),
-            "{said}"
+            message.starts_with("This installation delivers to targets of the types webhook and workflow"),
+            "{message}"
         );
-        assert!(said.ends_with(&format!("and not to '{kind}'.")), "{said}");
+        assert!(message.ends_with(&format!("and not to '{kind}'.")), "{message}");
     }
 }
 
@@ -178,13 +181,13 @@ async fn a_definition_with_faults_is_refused_with_all_of_them() {
         "The field 'target.process_ref' names the process 'shop/none', which does not exist; there are shop/ship@1.0.0."
     );
     // An existing process is accepted, and shown as it was sent.
-    let known = json!({ "type": "process", "process_ref": "shop/ship@1.0.0" });
-    let taken = events.subscribe(&subscription(&known)).await;
+    let target = json!({ "type": "process", "process_ref": "shop/ship@1.0.0" });
+    let subscription_record = events.subscribe(&subscription(&target)).await;
     assert_eq!(
-        taken["target"],
+        subscription_record["target"],
         json!({ "type": "process", "process_ref": "shop/ship@1.0.0", "run_type": "programmatic" })
     );
-    let path = format!("{SUBSCRIPTIONS}/{}", taken["id"].as_str().unwrap());
+    let path = format!("{SUBSCRIPTIONS}/{}", subscription_record["id"].as_str().unwrap());
     let changed = json!({ "target": { "definition": definition(), "data": { "a": "$event_ref" } } });
     let changed = events
         .put(&events.token, &path, &changed)

@@ -98,8 +98,8 @@ async fn a_webhook_without_signatures_is_taken_with_a_warning() {
     let unsigned = events.subscribe(&body).await;
     assert_eq!(unsigned["warnings"], warning);
     let path = path_of(&unsigned);
-    let read = events.get(&events.token, &path).await.expect_status(200).body;
-    assert_eq!(read.get("warnings"), None);
+    let record = events.get(&events.token, &path).await.expect_status(200).body;
+    assert_eq!(record.get("warnings"), None);
     let renamed = events
         .put(&events.token, &path, &json!({ "name": "Other" }))
         .await;
@@ -274,13 +274,13 @@ async fn the_event_of_a_run_that_failed_says_why() {
     ]);
     let run = format!("/workflows/runs/broken/{}", started["run_id"].as_str().unwrap());
     let received = events.received("/runs", 2).await;
-    let mut told: Vec<_> = received
+    let mut run_events: Vec<_> = received
         .iter()
         .map(|received| received.json()["event"].clone())
         .collect();
-    told.sort_by_key(|event| event["action"].as_str().unwrap().to_owned());
-    let [failed, began] = told.as_slice() else {
-        panic!("{told:?}")
+    run_events.sort_by_key(|event| event["action"].as_str().unwrap().to_owned());
+    let [failed, began] = run_events.as_slice() else {
+        panic!("{run_events:?}")
     };
     assert_eq!(
         (&failed["action"], &began["action"]),
@@ -308,9 +308,9 @@ async fn a_run_shows_all_digits_of_what_it_was_given() {
     let number = "12345678901234567.89";
     let request = events.request(Method::POST, &channel.url).token(channel.token());
     let body = format!("{{\"n\":{number}}}");
-    let taken = request.body(body).await.expect_status(202).body;
+    let answer = request.body(body).await.expect_status(202).body;
     let delivery = events
-        .delivery_of(taken["event_id"].as_str().unwrap(), &["succeeded"])
+        .delivery_of(answer["event_id"].as_str().unwrap(), &["succeeded"])
         .await;
     let part = |name: &str| delivery[name].as_str().unwrap().to_owned();
     let path = format!(

@@ -68,7 +68,7 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
     };
     start("workflow_started", json!({}));
     start("workflow_failed", json!({ "timeout_seconds": "soon" }));
-    for (name, place, told) in [
+    for (name, place, body) in [
         (
             "workflow_completed",
             "signal/Approve",
@@ -83,7 +83,7 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
     ] {
         let run = start(name, json!({}));
         events
-            .post(&events.token, &format!("{run}/{place}"), &told)
+            .post(&events.token, &format!("{run}/{place}"), &body)
             .await
             .expect_status(200);
     }
@@ -92,8 +92,8 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
             continue;
         }
         let file = events.folder().join(format!("{name}.json"));
-        let named = names.actual(&serde_json::from_str(text).unwrap());
-        fs::write(&file, named.to_string()).unwrap();
+        let value = names.actual(&serde_json::from_str(text).unwrap());
+        fs::write(&file, value.to_string()).unwrap();
         events
             .scope
             .ops(&["event", "publish", "--file", &file.to_string_lossy()])
@@ -106,11 +106,13 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
         let example = envelope(name);
         let is_it = |event: &&Value| {
             let is_same = |field: &str| event[field] == example[field];
-            let (own, said) = (
+            let (own, theirs) = (
                 &event["details"]["workflow_id"],
                 &example["details"]["workflow_id"],
             );
-            is_same("event_category") && is_same("action") && (!name.starts_with("workflow_") || own == said)
+            is_same("event_category")
+                && is_same("action")
+                && (!name.starts_with("workflow_") || own == theirs)
         };
         let bodies: Vec<_> = received
             .iter()
@@ -151,33 +153,33 @@ async fn the_steps_of_the_page_start_a_run_once() {
             ("INGEST_TOKEN", token.to_owned()),
         ]
     };
-    let said = run(
+    let output = run(
         Command::new("bash")
             .args(["-euc", &steps[0]])
             .envs(variables("", "")),
         "",
     );
-    let mut answers = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
+    let mut answers = serde_json::Deserializer::from_str(&output).into_iter::<Value>();
     let channel = answers.next().unwrap().unwrap();
     let (id, token) = (
         channel["id"].as_str().unwrap(),
         channel["ingest_token"].as_str().unwrap(),
     );
     for _ in 0..2 {
-        let said = run(
+        let output = run(
             Command::new("bash")
                 .args(["-euc", &steps[1]])
                 .envs(variables(id, token)),
             "",
         );
-        let event: Value = serde_json::from_str(&said).unwrap();
+        let event: Value = serde_json::from_str(&output).unwrap();
         let delivery = events
             .delivery_of(event["event_id"].as_str().unwrap(), &["running"])
             .await;
         assert_eq!(delivery["workflow_id"], "A-100");
     }
-    let found = events.post(&events.token, "/workflows/runs", &json!({})).await;
-    let runs = &found.expect_status(200).body["runs"];
+    let answer = events.post(&events.token, "/workflows/runs", &json!({})).await;
+    let runs = &answer.expect_status(200).body["runs"];
     assert_eq!(runs.as_array().unwrap().len(), 1);
     assert_eq!(
         (&runs[0]["workflow_id"], &runs[0]["type"]),

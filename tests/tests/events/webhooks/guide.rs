@@ -17,14 +17,14 @@ const MOST_LINES: usize = 15;
 
 /// Request that a receiver gets, and its time.
 #[derive(Clone)]
-struct Sent {
+struct SignedRequest {
     secret: String,
     headers: BTreeMap<String, String>,
     body: String,
     now: i64,
 }
 
-impl Sent {
+impl SignedRequest {
     /// Reads the worked example of the page.
     fn read() -> Self {
         let page = page();
@@ -88,76 +88,80 @@ impl Sent {
 }
 
 /// Returns the inputs of a verifier, and whether it must accept each.
-fn cases() -> Vec<(&'static str, Sent, bool)> {
-    let sent = Sent::read();
-    let signature = sent.headers["x-service-signature"].clone();
+fn cases() -> Vec<(&'static str, SignedRequest, bool)> {
+    let request = SignedRequest::read();
+    let signature = request.headers["x-service-signature"].clone();
     let other = format!("v1={}", "0".repeat(64));
-    let changed = |body: &str| Sent {
+    let changed = |body: &str| SignedRequest {
         body: body.to_owned(),
-        ..sent.clone()
+        ..request.clone()
     };
-    let secret = |secret: &str| Sent {
+    let secret = |secret: &str| SignedRequest {
         secret: secret.to_owned(),
-        ..sent.clone()
+        ..request.clone()
     };
-    let mut unsigned = sent.clone();
+    let mut unsigned = request.clone();
     unsigned.headers.retain(|name, _| !name.starts_with("x-service-"));
     vec![
-        ("the worked example", sent.clone(), true),
-        ("at the end of the replay window", sent.at(900), true),
-        ("before its time", sent.at(-900), true),
-        ("too old", sent.at(901), false),
-        ("from the future", sent.at(-901), false),
+        ("the worked example", request.clone(), true),
+        ("at the end of the replay window", request.at(900), true),
+        ("before its time", request.at(-900), true),
+        ("too old", request.at(901), false),
+        ("from the future", request.at(-901), false),
         (
             "after a rotation",
-            sent.with("x-service-signature", &format!("{other},{signature}")),
+            request.with("x-service-signature", &format!("{other},{signature}")),
             true,
         ),
         (
             "after a rotation, with a space",
-            sent.with("x-service-signature", &format!("{signature}, {other}")),
+            request.with("x-service-signature", &format!("{signature}, {other}")),
             true,
         ),
         (
             "another signature",
-            sent.with("x-service-signature", &other),
+            request.with("x-service-signature", &other),
             false,
         ),
         (
             "another version",
-            sent.with("x-service-signature", &signature.replace("v1=", "v2=")),
+            request.with("x-service-signature", &signature.replace("v1=", "v2=")),
             false,
         ),
         (
             "a cut signature",
-            sent.with("x-service-signature", &signature[..20]),
+            request.with("x-service-signature", &signature[..20]),
             false,
         ),
-        ("no signature", sent.with("x-service-signature", ""), false),
+        ("no signature", request.with("x-service-signature", ""), false),
         (
             "a signature with other letters",
-            sent.with("x-service-signature", &format!("{signature}é")),
+            request.with("x-service-signature", &format!("{signature}é")),
             false,
         ),
-        ("another id", sent.with("x-service-delivery-id", "x"), false),
+        ("another id", request.with("x-service-delivery-id", "x"), false),
         (
             "another time",
-            sent.with("x-service-timestamp", &(sent.now + 1).to_string()),
+            request.with("x-service-timestamp", &(request.now + 1).to_string()),
             false,
         ),
         (
             "a time that is no number",
-            sent.with("x-service-timestamp", "now"),
+            request.with("x-service-timestamp", "now"),
             false,
         ),
         (
             "a time without an end",
-            sent.with("x-service-timestamp", &"9".repeat(5_000)),
+            request.with("x-service-timestamp", &"9".repeat(5_000)),
             false,
         ),
         ("no headers", unsigned, false),
-        ("another byte", changed(&sent.body.replace("120", "121")), false),
-        ("another space", changed(&format!("{} ", sent.body)), false),
+        (
+            "another byte",
+            changed(&request.body.replace("120", "121")),
+            false,
+        ),
+        ("another space", changed(&format!("{} ", request.body)), false),
         ("no body", changed(""), false),
         (
             "another secret",
@@ -166,7 +170,7 @@ fn cases() -> Vec<(&'static str, Sent, bool)> {
         ),
         (
             "no prefix of the secret",
-            secret(sent.secret.trim_start_matches("whsec_")),
+            secret(request.secret.trim_start_matches("whsec_")),
             false,
         ),
     ]
@@ -174,12 +178,12 @@ fn cases() -> Vec<(&'static str, Sent, bool)> {
 
 /// Runs a program on the cases, and compares its verdicts with the expected ones.
 #[track_caller]
-fn check(command: &mut Command, cases: &[(&str, Sent, bool)]) {
-    let given: Vec<_> = cases.iter().map(|(_, sent, _)| sent.json()).collect();
-    let said: Vec<bool> = serde_json::from_str(&run(command, &json!(given).to_string())).unwrap();
-    assert_eq!(said.len(), cases.len());
-    for ((what, _, expected), said) in cases.iter().zip(said) {
-        assert_eq!(said, *expected, "{command:?}: {what}");
+fn check(command: &mut Command, cases: &[(&str, SignedRequest, bool)]) {
+    let input: Vec<_> = cases.iter().map(|(_, request, _)| request.json()).collect();
+    let verdicts: Vec<bool> = serde_json::from_str(&run(command, &json!(input).to_string())).unwrap();
+    assert_eq!(verdicts.len(), cases.len());
+    for ((what, _, expected), verdict) in cases.iter().zip(verdicts) {
+        assert_eq!(verdict, *expected, "{command:?}: {what}");
     }
 }
 
@@ -309,19 +313,19 @@ fn now() -> i64 {
 fn the_libraries_accept_signed_requests_alone() {
     let blocks = blocks(&page(), "python");
     let now = now();
-    let fresh = Sent::read().signed(now);
-    let other = Sent {
+    let fresh = SignedRequest::read().signed(now);
+    let other = SignedRequest {
         body: format!("{} ", fresh.body),
         ..fresh.clone()
     };
-    let forged = Sent {
+    let forged = SignedRequest {
         secret: "whsec_BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned(),
         ..fresh.clone()
     };
     let cases = [
         ("signed now", fresh.clone(), true),
         ("another byte", other, false),
-        ("too old", Sent::read().signed(now - 1_000), false),
+        ("too old", SignedRequest::read().signed(now - 1_000), false),
         ("another secret", forged, false),
         (
             "another id",

@@ -86,16 +86,16 @@ impl Count {
 
 async fn prompts(client: Client, token: String, count: Count) {
     while count.one_more() {
-        let made = client.post(&token, "/prompts", &prompt(&unique("load"))).await;
-        made.expect_status(201);
+        let answer = client.post(&token, "/prompts", &prompt(&unique("load"))).await;
+        answer.expect_status(201);
     }
 }
 
 async fn events(client: Client, token: String, url: String, count: Count) {
     while count.one_more() {
         let body = json!({ "text": "a".repeat(LARGE) });
-        let taken = client.request(Method::POST, &url).token(&token).json(&body).await;
-        taken.expect_status(202);
+        let answer = client.request(Method::POST, &url).token(&token).json(&body).await;
+        answer.expect_status(202);
     }
 }
 
@@ -105,8 +105,8 @@ async fn versions(client: Client, token: String, (scope, store): (Scope, String)
         for mode in ["append", "append", "replace"] {
             let mut body = inline("t", &json!([{ "n": 1 }]));
             body["mode"] = json!(mode);
-            let made = client.post(&token, &format!("/data/{store}/import"), &body).await;
-            made.expect_status(200);
+            let answer = client.post(&token, &format!("/data/{store}/import"), &body).await;
+            answer.expect_status(200);
         }
         let (scope, store) = (scope.clone(), store.clone());
         let collecting = tokio::task::spawn_blocking(move || {
@@ -148,7 +148,7 @@ fn restore(file: &Path) -> PathBuf {
 }
 
 async fn statuses(runs: &Runs) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut statuses = Vec::new();
     for status in [
         "RUNNING",
         "COMPLETED",
@@ -160,19 +160,19 @@ async fn statuses(runs: &Runs) -> Vec<String> {
         let page = runs.list(&json!({ "status": status, "page_size": 500 })).await;
         let page = page.expect_status(200).body;
         let runs = page["runs"].as_array().unwrap().iter();
-        found.extend(runs.map(|run| run["status"].as_str().unwrap().to_owned()));
+        statuses.extend(runs.map(|run| run["status"].as_str().unwrap().to_owned()));
     }
-    found
+    statuses
 }
 
 async fn all_complete(runs: &Runs) -> usize {
     let deadline = Instant::now() + WITHIN;
     loop {
-        let found = statuses(runs).await;
-        if found.iter().all(|status| status == "COMPLETED") {
-            return found.len();
+        let statuses = statuses(runs).await;
+        if statuses.iter().all(|status| status == "COMPLETED") {
+            return statuses.len();
         }
-        assert!(Instant::now() < deadline, "not all runs end: {found:?}");
+        assert!(Instant::now() < deadline, "not all runs end: {statuses:?}");
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -180,11 +180,11 @@ async fn all_complete(runs: &Runs) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_is_whole_and_its_runs_come_to_their_end_locally() {
     let mut runs = Runs::start_local().await;
-    let made = runs
+    let store = runs
         .service
         .post(&runs.token, "/data", &json!({ "name": "Load" }))
-        .await;
-    let store = made.id();
+        .await
+        .id();
     let tables = json!({ "tables": [{ "name": "t", "columns": columns(&["n BIGINT"]) }] });
     let tables_path = format!("/data/{store}/tables");
     runs.service
@@ -202,10 +202,10 @@ async fn a_backup_under_load_is_whole_and_its_runs_come_to_their_end_locally() {
         let file = runs.service.folder().join(format!("{n}.tar.zst"));
         let operator = runs.service.operator();
         let to = file.clone();
-        let said = tokio::task::spawn_blocking(move || backup(&operator, &to))
+        let report = tokio::task::spawn_blocking(move || backup(&operator, &to))
             .await
             .unwrap();
-        assert!(said["objects"].as_u64().unwrap() > 0, "{said}");
+        assert!(report["objects"].as_u64().unwrap() > 0, "{report}");
         assert_eq!(
             std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600
@@ -232,12 +232,12 @@ async fn a_backup_under_load_is_whole_and_its_runs_come_to_their_end_locally() {
         all = runs_of_backup;
         assert_eq!(runs.service.operator().json(&["check"])["findings"], json!([]));
     }
-    let left = std::fs::read_dir(runs.service.folder()).unwrap();
-    let left = left.filter(|entry| {
+    let entries = std::fs::read_dir(runs.service.folder()).unwrap();
+    let remains = entries.filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         name.to_str().unwrap().starts_with(".millrace-backup")
     });
-    assert_eq!(left.count(), 0);
+    assert_eq!(remains.count(), 0);
 }
 
 #[tokio::test]
@@ -261,9 +261,9 @@ async fn a_killed_service_is_backed_up_with_its_keys_and_secrets_locally() {
     operator.json(&["check"]);
     runs.service.restart_over(&restore(&file));
     // The token was signed with the keys from before the backup.
-    let kept = format!("/prompts/{}", created.id());
-    let kept = runs.service.get(&runs.token, &kept).await.expect_status(200);
-    assert_eq!(kept.body, created.body);
+    let path = format!("/prompts/{}", created.id());
+    let answer = runs.service.get(&runs.token, &path).await.expect_status(200);
+    assert_eq!(answer.body, created.body);
     let path = format!("/events/channels/{channel}");
     runs.service.get(&runs.token, &path).await.expect_status(200);
     runs.signal(&approval, "Approve", &json!({ "message": "Brown" }))

@@ -104,17 +104,17 @@ async fn a_cut_or_changed_archive_is_refused_and_leaves_nothing_locally() {
     let backup = Backup::take().await;
     let whole = fs::read(&backup.file).unwrap();
     for length in [whole.len() - 1, whole.len() - 5, whole.len() / 2] {
-        let said = backup.refusal("cut", &whole[..length]);
-        assert!(said.contains("is damaged or not whole"), "{length}: {said}");
-        assert!(said.contains("take another backup"), "{length}: {said}");
+        let message = backup.refusal("cut", &whole[..length]);
+        assert!(message.contains("is damaged or not whole"), "{length}: {message}");
+        assert!(message.contains("take another backup"), "{length}: {message}");
     }
     let beginning = backup.refusal("cut", &whole[..100]);
     assert!(beginning.contains("its beginning is damaged"), "{beginning}");
     for place in (600..whole.len()).step_by(whole.len() / 12) {
         let mut changed = whole.clone();
         changed[place] ^= 4;
-        let said = backup.refusal("a bit", &changed);
-        assert!(said.contains("damaged"), "{place}: {said}");
+        let message = backup.refusal("a bit", &changed);
+        assert!(message.contains("damaged"), "{place}: {message}");
     }
 }
 
@@ -135,9 +135,12 @@ async fn a_file_of_another_kind_is_refused_locally() {
             zstd::decode_all(&fs::read(&backup.file).unwrap()[..]).unwrap(),
         ),
     ] {
-        let said = backup.refusal(what, &archive);
-        assert!(said.contains("is no backup of Millrace"), "{what}: {said}");
-        assert!(said.contains("`ops backup FILE` makes one"), "{what}: {said}");
+        let message = backup.refusal(what, &archive);
+        assert!(message.contains("is no backup of Millrace"), "{what}: {message}");
+        assert!(
+            message.contains("`ops backup FILE` makes one"),
+            "{what}: {message}"
+        );
     }
     let restored = Operator::new(&backup.service.folder().join("restored"));
     let missing = restored.run(&["restore", "/nowhere/backup"]).expect_refusal();
@@ -169,8 +172,11 @@ async fn an_archive_that_another_program_changed_is_refused_locally() {
         "lock",
         "keys/.a",
     ] {
-        let said = backup.refusal(name, &packed(&at_the_end(file(name))));
-        assert!(said.contains("no data directory has a file"), "{name}: {said}");
+        let message = backup.refusal(name, &packed(&at_the_end(file(name))));
+        assert!(
+            message.contains("no data directory has a file"),
+            "{name}: {message}"
+        );
     }
     assert!(!Path::new("/tmp/millrace-outside").exists());
     for kind in [
@@ -180,8 +186,11 @@ async fn an_archive_that_another_program_changed_is_refused_locally() {
         tar::EntryType::Fifo,
     ] {
         let link = ("keys/link".to_owned(), kind, Vec::new());
-        let said = backup.refusal("a link", &packed(&at_the_end(link)));
-        assert!(said.contains("a name in it is not valid"), "{kind:?}: {said}");
+        let message = backup.refusal("a link", &packed(&at_the_end(link)));
+        assert!(
+            message.contains("a name in it is not valid"),
+            "{kind:?}: {message}"
+        );
     }
     let twice = backup.refusal("twice", &packed(&at_the_end(file("format.json"))));
     assert!(twice.contains("format.json is in it twice"), "{twice}");
@@ -298,7 +307,7 @@ async fn a_backup_overwrites_nothing_and_says_where_it_cannot_be_locally() {
         "{empty:?}"
     );
     let file = backup.service.folder().join("other");
-    for (command, variables, said) in [
+    for (command, variables, part) in [
         (
             "backup",
             &[("MILLRACE_RECORDS", "dynamodb")][..],
@@ -318,7 +327,7 @@ async fn a_backup_overwrites_nothing_and_says_where_it_cannot_be_locally() {
         let refused = operator
             .run_with(&[command, text(&file)], variables)
             .expect_refusal();
-        assert!(refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.stderr.contains(part), "{refused:?}");
     }
     let deployed = operator
         .run(&["backup", text(&file), "--deployed"])

@@ -8,7 +8,7 @@ use tests::{Operator, Persona, Service, redacted, run};
 
 #[test]
 fn every_command_explains_itself() {
-    for (arguments, named) in [
+    for (arguments, words) in [
         (
             &["--help"][..],
             &[
@@ -39,7 +39,7 @@ fn every_command_explains_itself() {
         (&["check", "--help"], &["--data-dir"]),
     ] {
         let help = run("ops", arguments, &[]).expect_success();
-        for word in named {
+        for word in words {
             assert!(
                 help.stdout.contains(word),
                 "{arguments:?} does not tell of {word}: {}",
@@ -132,11 +132,11 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
             "versions[0].max_output_tokens",
         ),
     ];
-    for (arguments, named) in cases {
+    for (arguments, part) in cases {
         let refused = scope.ops(arguments).expect_refusal();
         assert!(
-            refused.stderr.contains(named),
-            "{arguments:?} does not name {named}: {}",
+            refused.stderr.contains(part),
+            "{arguments:?} does not name {part}: {}",
             refused.stderr
         );
         assert_eq!(refused.stdout, "", "{arguments:?}");
@@ -154,11 +154,11 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
             refused.stderr
         );
     }
-    let read = service
+    let answer = service
         .get(&token, &format!("/prompts/{id}"))
         .await
         .expect_status(200);
-    assert_eq!(read.body["status"], "draft");
+    assert_eq!(answer.body["status"], "draft");
 }
 
 #[test]
@@ -296,30 +296,30 @@ async fn json_of_each_command_has_the_documented_fields_locally() {
     "#);
     let revoked = json(&["key", "revoke", key["id"].as_str().unwrap()]);
     assert_eq!(revoked, json!({ "id": key["id"] }));
-    let checked = json(&["check"]);
-    assert_eq!(checked["findings"], json!([]));
+    let report = json(&["check"]);
+    assert_eq!(report["findings"], json!([]));
     assert!(
-        checked["records"].as_u64() > Some(0) && checked["audit_records"].as_u64() > Some(0),
-        "{checked}"
+        report["records"].as_u64() > Some(0) && report["audit_records"].as_u64() > Some(0),
+        "{report}"
     );
 }
 
 /// Returns the files below a folder that contain these bytes.
 fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files_with(&path, bytes));
+            paths.extend(files_with(&path, bytes));
         } else if std::fs::read(&path)
             .unwrap()
             .windows(bytes.len())
             .any(|window| window == bytes)
         {
-            found.push(path.to_string_lossy().into_owned());
+            paths.push(path.to_string_lossy().into_owned());
         }
     }
-    found
+    paths
 }
 
 #[tokio::test]

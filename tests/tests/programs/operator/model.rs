@@ -43,8 +43,8 @@ async fn an_event_that_meets_a_condition_starts_an_agent_that_the_stand_in_answe
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_named_locally() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
     let events = Events::start_local().await;
     let refused = events.service.operator().run(&["model", "--port", &port]);
     assert!(

@@ -18,7 +18,7 @@ fn write(service: &Service, name: &str, text: &str) -> String {
 
 #[test]
 fn the_commands_explain_themselves() {
-    for (arguments, named) in [
+    for (arguments, words) in [
         (
             &["process", "--help"][..],
             &["load", "list", "show", "remove"][..],
@@ -41,7 +41,7 @@ fn the_commands_explain_themselves() {
         (&["--help"], &["ops process load"]),
     ] {
         let help = run("ops", arguments, &[]).expect_success().stdout;
-        for word in named {
+        for word in words {
             assert!(
                 help.contains(word),
                 "{arguments:?} does not tell of {word}: {help}"
@@ -65,11 +65,11 @@ async fn text_of_a_process_that_is_almost_an_expression_is_told() {
         .filter(|line| line.starts_with("Warning:"))
         .collect();
     assert_eq!(warnings.len(), 2, "{loaded}");
-    for (warning, shown) in warnings
+    for (warning, part) in warnings
         .iter()
         .zip(["open' has '${ .a '", "text' has '${ .name }'"])
     {
-        assert!(warning.contains(shown), "{loaded}");
+        assert!(warning.contains(part), "{loaded}");
     }
 }
 
@@ -102,23 +102,23 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
         "{listed}"
     );
 
-    let shown = scope
+    let stdout = scope
         .ops(&["process", "show", "shop/ship"])
         .expect_success()
         .stdout;
-    assert_eq!(shown, definition("1.10.0", 2));
-    let shown = scope
+    assert_eq!(stdout, definition("1.10.0", 2));
+    let output = scope
         .ops(&["process", "show", "shop/ship@1.9.0"])
         .expect_success();
-    assert_eq!(shown.stdout, definition("1.9.0", 1));
+    assert_eq!(output.stdout, definition("1.9.0", 1));
     let removed = scope.ops_json(&["process", "remove", "shop/ship@1.10.0"]);
     assert_eq!(removed, json!({ "removed": ["shop/ship@1.10.0"] }));
-    let shown = scope.ops_json(&["process", "show", "shop/ship"]);
-    assert_eq!(shown["process"]["version"], "1.9.0");
+    let record = scope.ops_json(&["process", "show", "shop/ship"]);
+    assert_eq!(record["process"]["version"], "1.9.0");
     // A removed version may be loaded again, with the same text.
     scope.ops(&["process", "load", &new]).expect_success();
     scope.ops(&["process", "remove", "shop/ship"]).expect_success();
-    for (arguments, named) in [
+    for (arguments, part) in [
         (
             &["process", "remove", "shop/ship"][..],
             "The process 'shop/ship' does not exist.",
@@ -130,7 +130,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
         (&["process", "load", "/nowhere.yaml"], "/nowhere.yaml"),
     ] {
         let refused = scope.ops(arguments).expect_refusal().stderr;
-        assert!(refused.contains(named), "{arguments:?}: {refused}");
+        assert!(refused.contains(part), "{arguments:?}: {refused}");
     }
     let trail = service
         .get(&token, "/audit-trail?resourceTypes=process")
@@ -177,8 +177,8 @@ async fn every_fault_is_printed_with_its_place_and_nothing_is_stored() {
     let large = definition("2.0.0", 1) + &format!("# {}\n", "x".repeat(200_000));
     let large_file = write(&service, "large.yaml", &large);
     scope.ops(&["process", "load", &large_file]).expect_success();
-    let shown = scope.ops(&["process", "show", "shop/ship"]).expect_success();
-    assert_eq!(shown.stdout, large);
+    let output = scope.ops(&["process", "show", "shop/ship"]).expect_success();
+    assert_eq!(output.stdout, large);
 }
 
 #[tokio::test]
@@ -188,10 +188,10 @@ async fn a_secret_is_sealed_and_never_shown() {
     let token = scope.token(Persona::Developer);
     let value = write(&service, "value.json", "{\"password\": \"hunter2-hunter2\"}\n");
     let text = write(&service, "value.txt", "hunter2-hunter2\n");
-    let mut shown = Vec::new();
-    let bound = ["--for", "shop/ship", "--host", "api.example.com"];
+    let mut texts = Vec::new();
+    let binding = ["--for", "shop/ship", "--host", "api.example.com"];
     let set = |name: &str, more: &[&str]| -> Vec<String> {
-        let all = [&["secret", "set", name], &bound[..], more].concat();
+        let all = [&["secret", "set", name], &binding[..], more].concat();
         all.into_iter().map(str::to_owned).collect()
     };
     let ops = |arguments: &[String]| scope.ops(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
@@ -201,12 +201,12 @@ async fn a_secret_is_sealed_and_never_shown() {
         vec!["secret".to_owned(), "list".to_owned()],
         set("other", &["--value-file", &value]),
     ] {
-        shown.push(ops(&arguments).expect_success().stdout);
+        texts.push(ops(&arguments).expect_success().stdout);
     }
     assert!(
-        shown[2].ends_with("shop  for shop/ship, MCP server docs at api.example.com\n"),
+        texts[2].ends_with("shop  for shop/ship, MCP server docs at api.example.com\n"),
         "{}",
-        shown[2]
+        texts[2]
     );
     let bind = [
         "secret",
@@ -236,7 +236,7 @@ async fn a_secret_is_sealed_and_never_shown() {
     };
     let owned = |arguments: &[&str]| arguments.iter().map(ToString::to_string).collect::<Vec<_>>();
     let long = write(&service, "long.json", &json!("x".repeat(5_000)).to_string());
-    for (arguments, named) in [
+    for (arguments, part) in [
         (set("a", &["--value-file", &text]), "is not JSON"),
         (set("a#b", &["--value-file", &value]), "a#b"),
         (set("a", &[]), "is not JSON"),
@@ -270,12 +270,8 @@ async fn a_secret_is_sealed_and_never_shown() {
     ] {
         let refused = ops(&arguments);
         assert_ne!(refused.code, Some(0), "{arguments:?}");
-        assert!(
-            refused.stderr.contains(named),
-            "{arguments:?}: {}",
-            refused.stderr
-        );
-        shown.push(refused.stderr);
+        assert!(refused.stderr.contains(part), "{arguments:?}: {}", refused.stderr);
+        texts.push(refused.stderr);
     }
     scope.ops(&["secret", "remove", "other"]).expect_success();
     let trail = service
@@ -283,8 +279,8 @@ async fn a_secret_is_sealed_and_never_shown() {
         .await
         .expect_status(200);
     assert_eq!(trail.body["events"].as_array().unwrap().len(), 5);
-    shown.extend([trail.text(), service.log()]);
-    for text in &shown {
+    texts.extend([trail.text(), service.log()]);
+    for text in &texts {
         assert!(!text.contains("hunter2"), "{text}");
     }
     if !service.is_shared() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tests::Persona;
 use tests::agents::{Agents, calling, task};
-use tests::model::Said;
+use tests::model::Reply;
 use tokio::sync::Notify;
 
 const ROLES: [&str; 3] = ["reader", "executor", "automation"];
@@ -15,11 +15,11 @@ async fn each_role_does_what_it_permits_and_is_refused_the_rest_locally() {
     let world = Agents::start_local().await;
     let (runs, token) = (&world.runs, &world.runs.token);
     let prompt = world.prompt(token, "Hello").await;
-    let made = runs
+    let answer = runs
         .service
         .post(token, "/data", &json!({ "name": "notes" }))
         .await;
-    let store = made.expect_status(201).id();
+    let store = answer.expect_status(201).id();
     let other = runs.begin("Steps", &json!({ "steps": 0 }));
     let calls = vec![
         (
@@ -61,8 +61,8 @@ async fn each_role_does_what_it_permits_and_is_refused_the_rest_locally() {
             );
         }
         let updates = runs.updates(&run, "").await;
-        let told = |kind: &str| updates.iter().filter(|update| update["type"] == kind).count();
-        assert_eq!((told("AGENT_UPDATE"), told("MESSAGE")), (1, 1), "{updates:?}");
+        let count = |kind: &str| updates.iter().filter(|update| update["type"] == kind).count();
+        assert_eq!((count("AGENT_UPDATE"), count("MESSAGE")), (1, 1), "{updates:?}");
         assert!(!json!(updates).to_string().contains("SELECT"), "{updates:?}");
     }
     let run = runs.begin("AgentConversation", &task("Without a role."));
@@ -158,19 +158,19 @@ async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result_locally(
             "output_schema": { "type": "object", "properties": { "total": { "type": "number" } }, "required": ["total"] },
         }),
     );
-    world.model.answers(|asked| {
-        assert_eq!(asked.tools(), ["finish", "read_prompt"]);
+    world.model.answers(|request| {
+        assert_eq!(request.tools(), ["finish", "read_prompt"]);
         assert!(
-            asked.user().starts_with("Sum up invoice i-7."),
+            request.user().starts_with("Sum up invoice i-7."),
             "{}",
-            asked.user()
+            request.user()
         );
-        let total = if asked.texts("tool").is_empty() {
+        let total = if request.texts("tool").is_empty() {
             json!("many")
         } else {
             json!(7)
         };
-        Said::Calls(vec![(
+        Reply::Calls(vec![(
             "finish",
             json!({ "result": { "total": total }, "message": "Summed up." }),
         )])
@@ -202,10 +202,10 @@ async fn an_interaction_brings_prompts_tools_and_the_form_of_the_result_locally(
 async fn text_is_published_while_the_model_writes_it_locally() {
     let world = Agents::start_local().await;
     let gate = Arc::new(Notify::new());
-    let held = Arc::clone(&gate);
+    let model_gate = Arc::clone(&gate);
     world
         .model
-        .answers(move |_| Said::Streams("Once upon ", Arc::clone(&held), "a time."));
+        .answers(move |_| Reply::Streams("Once upon ", Arc::clone(&model_gate), "a time."));
     let run = world.begin(&task("Tell."));
     let parts = |updates: &[Value]| -> Vec<Value> {
         let parts = updates.iter().filter(|update| update["type"] == "PARTIAL_TEXT");
@@ -256,23 +256,23 @@ async fn agent_is_told_the_published_version_and_no_draft_locally() {
     let prompt = world.prompt(token, "The released text.").await;
     let path = format!("/prompts/{prompt}");
     world.load("live", &json!({ "prompts": [prompt] }));
-    world.model.answers(|_| Said::Text("Done.".to_owned()));
-    let told = async || {
+    world.model.answers(|_| Reply::Text("Done.".to_owned()));
+    let last_prompt = async || {
         let run = world.begin(&json!({ "interaction_ref": "app:live" }));
         world.runs.wait_for_status(&run, "COMPLETED").await;
-        world.model.asked().last().expect("the model was asked").user()
+        world.model.requests().last().expect("the model was asked").user()
     };
-    assert_eq!(told().await, "The released text.");
+    assert_eq!(last_prompt().await, "The released text.");
     let draft = json!({ "content": "A half-written dra" });
     // While nothing is published, the newest version is used.
     service.put(token, &path, &draft).await.expect_status(200);
-    assert_eq!(told().await, "A half-written dra");
+    assert_eq!(last_prompt().await, "A half-written dra");
     let publish = format!("{path}/publish");
     let published = service.post(token, &publish, &json!({ "version": 1 })).await;
     published.expect_status(200);
-    assert_eq!(told().await, "The released text.");
+    assert_eq!(last_prompt().await, "The released text.");
     service.put(token, &path, &draft).await.expect_status(200);
-    assert_eq!(told().await, "The released text.");
+    assert_eq!(last_prompt().await, "The released text.");
     service.delete(token, &path).await.expect_status(200);
-    assert_eq!(told().await, "The released text.");
+    assert_eq!(last_prompt().await, "The released text.");
 }

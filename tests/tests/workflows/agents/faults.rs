@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tests::agents::{Agents, calling, task};
-use tests::model::{Asked, Said};
+use tests::model::{ModelRequest, Reply};
 use tests::{Receiver, Runs};
 use tokio::sync::Notify;
 
@@ -13,26 +13,26 @@ async fn a_conversation_that_comes_to_no_end_is_ended_locally() {
     let world = Agents::start_local().await;
     let runs = &world.runs;
     let limited = json!({ "max_iterations": 5, "data": { "task": "Go on." } });
-    for (said, kind) in [
+    for (reply, kind) in [
         (
-            Box::new(|asked: &Asked| {
-                Said::Calls(vec![(
+            Box::new(|request: &ModelRequest| {
+                Reply::Calls(vec![(
                     "post_update",
-                    json!({ "message": asked.number.to_string() }),
+                    json!({ "message": request.number.to_string() }),
                 )])
-            }) as Box<dyn Fn(&Asked) -> Said + Send + Sync>,
+            }) as Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>,
             "MaxIterations",
         ),
-        (Box::new(|_| Said::Text("  ".to_owned())), "EmptyAnswer"),
-        (Box::new(|_| Said::Status(400)), "ModelBadRequest"),
+        (Box::new(|_| Reply::Text("  ".to_owned())), "EmptyAnswer"),
+        (Box::new(|_| Reply::Status(400)), "ModelBadRequest"),
     ] {
-        world.model.answers(said);
+        world.model.answers(reply);
         let detail = runs.wait_for_status(&world.begin(&limited), "FAILED").await;
         assert_eq!(detail["error"]["type"], kind, "{detail}");
     }
     world
         .model
-        .answers(|_| Said::Calls(vec![("no_such_tool", json!({}))]));
+        .answers(|_| Reply::Calls(vec![("no_such_tool", json!({}))]));
     let run = world.begin(&task("Loop."));
     let detail = runs.wait_for_status(&run, "FAILED").await;
     assert_eq!(detail["error"]["type"], "ToolLoop");
@@ -41,14 +41,14 @@ async fn a_conversation_that_comes_to_no_end_is_ended_locally() {
 #[tokio::test]
 async fn a_model_that_fails_for_a_moment_is_asked_again_locally() {
     let world = Agents::start_local().await;
-    world.model.answers(|asked| match asked.number {
-        1 => Said::Status(500),
-        2 => Said::Throttled(0),
-        _ => Said::Text("Done.".to_owned()),
+    world.model.answers(|request| match request.number {
+        1 => Reply::Status(500),
+        2 => Reply::Throttled(0),
+        _ => Reply::Text("Done.".to_owned()),
     });
     let run = world.begin(&task("Wait."));
     world.runs.wait_for_status(&run, "COMPLETED").await;
-    assert_eq!(world.model.asked().len(), 3);
+    assert_eq!(world.model.requests().len(), 3);
 }
 
 #[tokio::test]
@@ -68,19 +68,19 @@ async fn without_a_model_a_run_fails_and_says_what_to_set_locally() {
 async fn a_crash_repeats_at_most_the_turn_that_was_under_way_locally() {
     let mut world = Agents::start_local().await;
     let gate = Arc::new(Notify::new());
-    let held = Arc::clone(&gate);
-    world.model.answers(move |asked| match asked.number {
-        1 => Said::Calls(vec![("post_update", json!({ "message": "Once." }))]),
-        2 => Said::Held(Arc::clone(&held), Box::new(Said::Text("Lost.".to_owned()))),
-        _ => Said::Text("Done.".to_owned()),
+    let model_gate = Arc::clone(&gate);
+    world.model.answers(move |request| match request.number {
+        1 => Reply::Calls(vec![("post_update", json!({ "message": "Once." }))]),
+        2 => Reply::Held(Arc::clone(&model_gate), Box::new(Reply::Text("Lost.".to_owned()))),
+        _ => Reply::Text("Done.".to_owned()),
     });
     let run = world.begin(&task("Survive."));
-    world.model.asked_times(2).await;
+    world.model.wait_for_requests(2).await;
     world.runs.wait_for_attempt(&run).await;
     world.runs.service.restart();
     let detail = world.runs.wait_for_status(&run, "COMPLETED").await;
     assert_eq!(detail["result"], json!({ "message": "Done." }));
-    assert_eq!(world.model.asked().len(), 3);
+    assert_eq!(world.model.requests().len(), 3);
     let updates = world.runs.updates(&run, "").await;
     let posted = updates.iter().filter(|update| update["type"] == "AGENT_UPDATE");
     assert_eq!(posted.count(), 1);
@@ -94,8 +94,8 @@ async fn what_a_tool_gives_is_cut_to_what_a_model_reads_locally() {
     let receiver = Receiver::start().await;
     let host = receiver.origin.trim_start_matches("http://").to_owned();
     world.load("Caller", &json!({ "prompts": [], "allowed_hosts": [host] }));
-    let made = runs.service.post(token, "/data", &json!({ "name": "big" })).await;
-    let store = made.expect_status(201).id();
+    let answer = runs.service.post(token, "/data", &json!({ "name": "big" })).await;
+    let store = answer.expect_status(201).id();
     let sql =
         |bytes: u64| json!({ "store_id": store, "sql": format!("SELECT repeat('x', {bytes}) AS text") });
     let url = |path: &str| json!({ "url": format!("{}{path}", receiver.origin) });

@@ -15,25 +15,25 @@ use tokio::net::TcpListener;
 const KEY: &str = "hunter2-docs-key";
 
 /// The `authorization` headers that the server received.
-type Seen = Arc<Mutex<Vec<String>>>;
+type Log = Arc<Mutex<Vec<String>>>;
 
 /// Serves one tool, which echoes its input.
-async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
-    let sent = headers
+async fn answer(State(log): State<Log>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    let authorization = headers
         .get("authorization")
         .map(|value| value.to_str().unwrap().to_owned());
-    let sent = sent.unwrap_or_default();
-    seen.lock().unwrap().push(sent.clone());
+    let authorization = authorization.unwrap_or_default();
+    log.lock().unwrap().push(authorization.clone());
     let result = match request["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
             "protocolVersion": request["params"]["protocolVersion"], "capabilities": { "tools": {} },
-            "serverInfo": { "name": sent, "version": "1" },
+            "serverInfo": { "name": authorization, "version": "1" },
         }),
         "tools/list" => {
-            json!({ "tools": [{ "name": "echo", "description": sent, "inputSchema": { "type": "object" } }] })
+            json!({ "tools": [{ "name": "echo", "description": authorization, "inputSchema": { "type": "object" } }] })
         }
         "tools/call" => {
-            let text = format!("{sent} {}", request["params"]["arguments"]);
+            let text = format!("{authorization} {}", request["params"]["arguments"]);
             json!({ "content": [{ "type": "text", "text": text }] })
         }
         _ => return StatusCode::ACCEPTED.into_response(),
@@ -44,10 +44,10 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Jso
 #[tokio::test]
 async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_locally() {
     let world = Agents::start_local_with(&[("MILLRACE_LOCAL_TARGETS", "true")]).await;
-    let seen = Seen::default();
+    let log = Log::default();
     let routes = Router::new()
         .route("/mcp", post(answer))
-        .with_state(Arc::clone(&seen));
+        .with_state(Arc::clone(&log));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -61,8 +61,8 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_lo
     .unwrap();
     let host = url.split('/').nth(2).unwrap();
     let set = ["secret", "set", "docs", "--value-file", file.to_str().unwrap()];
-    let bound = ["--mcp-server", "docs", "--host", host];
-    runs.scope.ops(&[&set[..], &bound].concat()).expect_success();
+    let binding = ["--mcp-server", "docs", "--host", host];
+    runs.scope.ops(&[&set[..], &binding].concat()).expect_success();
     let servers = json!([{ "name": "docs", "url": url, "headers_secret": "docs" }]);
     world.load(
         "Docs",
@@ -73,23 +73,28 @@ async fn a_tool_of_a_server_is_called_with_the_secret_which_comes_out_nowhere_lo
         .answers(calling(vec![("docs__echo", json!({ "q": 7 }))]));
     let run = world.begin(&json!({ "interaction_ref": "int-Docs", "data": {} }));
     let detail = runs.wait_for_status(&run, "COMPLETED").await;
-    assert_eq!(world.model.asked()[0].tools(), ["docs__echo"]);
+    assert_eq!(world.model.requests()[0].tools(), ["docs__echo"]);
     let results = world.results(&run).await;
     assert_eq!(results[0]["text"], "[secret] {\"q\":7}");
     assert!(
-        seen.lock()
+        log.lock()
             .unwrap()
             .iter()
-            .all(|sent| *sent == format!("Bearer {KEY}"))
+            .all(|authorization| *authorization == format!("Bearer {KEY}"))
     );
-    let kept = json!([
+    let records = json!([
         detail,
         world.messages(&run).await,
         runs.updates(&run, "").await,
         runs.events(&run).await
     ]);
-    let asked: Vec<_> = world.model.asked().into_iter().map(|asked| asked.body).collect();
-    for text in [kept.to_string(), json!(asked).to_string(), runs.service.log()] {
+    let bodies: Vec<_> = world
+        .model
+        .requests()
+        .into_iter()
+        .map(|request| request.body)
+        .collect();
+    for text in [records.to_string(), json!(bodies).to_string(), runs.service.log()] {
         assert!(!text.contains(KEY), "the secret came out");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tests::model::{Asked, ModelServer, Said};
+use tests::model::{ModelRequest, ModelServer, Reply};
 use tests::stores::inline;
 use tests::{Persona, Run, Runs};
 
@@ -61,18 +61,21 @@ fn rows(names: &BTreeMap<&str, String>) -> Vec<Row> {
 
 /// Returns a model that obeys: if the last message contains the text of a row, it makes the call that the row
 /// requests.
-fn obedient(rows: Vec<Row>, first_calls: BTreeMap<String, (&'static str, Value)>) -> impl Fn(&Asked) -> Said {
-    move |asked| {
-        let messages = asked.body["messages"].as_array().unwrap();
+fn obedient(
+    rows: Vec<Row>,
+    first_calls: BTreeMap<String, (&'static str, Value)>,
+) -> impl Fn(&ModelRequest) -> Reply {
+    move |request| {
+        let messages = request.body["messages"].as_array().unwrap();
         let last = messages.last().unwrap()["content"].as_str().unwrap_or_default();
         let marked = |number: usize| last.contains(&format!("[row-{number}]"));
         if let Some((_, row)) = rows.iter().enumerate().find(|(number, _)| marked(*number)) {
-            return Said::Calls(vec![(row.tool, row.arguments.clone())]);
+            return Reply::Calls(vec![(row.tool, row.arguments.clone())]);
         }
         let first = first_calls.iter().find(|(task, _)| last.contains(task.as_str()));
-        match first.filter(|_| asked.texts("tool").is_empty()) {
-            Some((_, (tool, arguments))) => Said::Calls(vec![(tool, arguments.clone())]),
-            None => Said::output(&json!({ "verdict": "reject" })),
+        match first.filter(|_| request.texts("tool").is_empty()) {
+            Some((_, (tool, arguments))) => Reply::Calls(vec![(tool, arguments.clone())]),
+            None => Reply::output(&json!({ "verdict": "reject" })),
         }
     }
 }
@@ -203,7 +206,7 @@ async fn whatever_a_text_makes_a_model_do_the_platform_refuses_it_locally() {
     let before = state(&world).await;
 
     let runs = &world.runs;
-    let mut kept = String::new();
+    let mut texts = String::new();
     for (number, (row, task)) in rows.iter().zip(&tasks).enumerate() {
         let input = json!({ "interaction_ref": "judge", "data": { "task": task } });
         let (run, _) = runs.begin_with(
@@ -231,12 +234,12 @@ async fn whatever_a_text_makes_a_model_do_the_platform_refuses_it_locally() {
         for refusal in refused {
             assert!(refusal.contains(&row.refusal), "{row:?}: {refusal}");
         }
-        kept.push_str(&conversation.to_string());
-        kept.push_str(&json!([detail, runs.updates(&run, "").await, runs.events(&run).await]).to_string());
+        texts.push_str(&conversation.to_string());
+        texts.push_str(&json!([detail, runs.updates(&run, "").await, runs.events(&run).await]).to_string());
     }
-    kept.push_str(&runs.service.log());
+    texts.push_str(&runs.service.log());
     for secret in [KEY, OTHERS] {
-        assert!(!kept.contains(secret), "{secret} came out");
+        assert!(!texts.contains(secret), "{secret} came out");
     }
     assert_eq!(state(&world).await, before, "something was changed");
     let query = "/audit-trail?limit=100";
