@@ -310,7 +310,7 @@ mod tests {
         let many: Vec<_> = (0..1_000)
             .map(|n| format!("{}.{n:03}123456789012345678", 7 * n % 1_000))
             .collect();
-        for number in &many {
+        for number in many.iter().step_by(37) {
             let body = format!("{{\"raw\":[{}],\"value\":[{number}]}}", many.join(","));
             let error = parse_exact::<Free>(body.as_bytes()).unwrap_err();
             assert!(error.message().contains(number.as_str()), "{error}");

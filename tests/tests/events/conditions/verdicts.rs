@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tests::Events;
+use tests::{Events, faults};
 use tests::judged::{Judged, condition, plain, subscribe};
 use tests::model::{ModelServer, Reply};
 use tokio::sync::Notify;
@@ -110,7 +110,7 @@ async fn verdict_counts_without_a_rationale_with_more_fields_and_as_a_text_local
 /// How long a model may be away is tested in memory, where an hour takes no time.
 #[tokio::test]
 async fn delivery_is_evaluating_while_its_model_is_away_locally() {
-    let world = Judged::start_local().await;
+    let mut world = Judged::start_local().await;
     world.model.answers(|_| Reply::Throttled(600));
     world
         .subscribe("away", condition("interaction", "enforce", "fail_closed"))
@@ -119,6 +119,10 @@ async fn delivery_is_evaluating_while_its_model_is_away_locally() {
     world.model.wait_for_requests(2).await;
     world.events.delivery_of(&event, &["evaluating"]).await;
     world.model.answers(|_| Reply::verdict(true, "It is."));
+    let later = faults::ahead_by(1);
+    let later = later.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let variables: Vec<_> = world.model.variables().into_iter().chain(later).collect();
+    world.events.service.restart_with(&variables);
     world.events.delivery_of(&event, &["succeeded"]).await;
 }
 
