@@ -207,9 +207,9 @@ fn unusable(root: &Path, error: &io::Error) -> ConfigError {
 /// Refuses a directory with an unfinished restore.
 fn check_restored(root: &Path) -> Result<(), ConfigError> {
     if root.join(RESTORING).exists() {
-        let name = root.display();
+        let folder = root.display();
         return Err(ConfigError::new(format!(
-            "A restore into the data directory {name} is under way or was cut off. Wait for it, or remove the directory \
+            "A restore into the data directory {folder} is under way or was cut off. Wait for it, or remove the directory \
              and restore again."
         )));
     }
@@ -222,15 +222,15 @@ pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
     {
         use std::os::unix::fs::MetadataExt as _;
         let metadata = fs::metadata(root).map_err(|error| unusable(root, &error))?;
-        let name = root.display();
+        let folder = root.display();
         if metadata.uid() != rustix::process::geteuid().as_raw() {
             return Err(ConfigError::new(format!(
-                "The data directory {name} belongs to another user. Set DATA_DIR to a folder of your own."
+                "The data directory {folder} belongs to another user. Set DATA_DIR to a folder of your own."
             )));
         }
         if metadata.mode() & 0o022 != 0 {
             return Err(ConfigError::new(format!(
-                "Other users can write the data directory {name}. Run `chmod go-w {name}`, or set DATA_DIR to another folder."
+                "Other users can write the data directory {folder}. Run `chmod go-w {folder}`, or set DATA_DIR to another folder."
             )));
         }
     }
