@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
+use std::time::Duration;
 
 use platform::Result;
 use sandbox::{Limits, Sandbox};
@@ -92,9 +93,14 @@ impl Evaluator {
         Ok(Self::over(Sandbox::new(ARGUMENT, LIMITS, max)?))
     }
 
-    /// As [`sandboxed`](Self::sandboxed), with children of another program.
+    /// As [`sandboxed`](Self::sandboxed), with children of a test's program, for which a busy machine may take
+    /// long to find time.
     pub fn with_program(program: std::path::PathBuf, max: usize) -> Self {
-        Self::over(Sandbox::with_program(program, ARGUMENT, LIMITS, max))
+        let limits = Limits {
+            patience: Duration::from_secs(600),
+            ..LIMITS
+        };
+        Self::over(Sandbox::with_program(program, ARGUMENT, limits, max))
     }
 
     fn over(sandbox: Sandbox) -> Self {
