@@ -37,7 +37,8 @@ impl Client {
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(60))
+            // A test that hangs fails; a busy machine may take long.
+            .timeout(Duration::from_secs(300))
             .build()
             .expect("a client");
         Self {

