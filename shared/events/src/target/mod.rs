@@ -97,6 +97,11 @@ impl Target {
         }
     }
 
+    /// True if deliveries are signed.
+    pub fn is_signed(&self) -> bool {
+        matches!(self, Self::Webhook(webhook) if webhook.is_signed())
+    }
+
     /// Returns the workflow type that it starts; None for a webhook.
     pub fn endpoint(&self) -> Option<&str> {
         match self {
