@@ -8,7 +8,7 @@ use platform::http::strict;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name};
 use platform::outbound::Outbound;
 use platform::sealing::{Place, Sealer};
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, ids};
 use process::records::processes::Processes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -145,9 +145,9 @@ impl Subscribing {
 
     /// Fails with 400 for an override of anything but a system subscription of the project.
     async fn check_system(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        let record = match id.len() {
-            1..=200 => self.subscriptions.find(tenant, id).await?,
-            _ => None,
+        let record = match ids::is_id(id) {
+            true => self.subscriptions.find(tenant, id).await?,
+            false => None,
         };
         let is_system = match &record {
             Some(record) => StoredSubscription::from_record(record)?.is_system,

@@ -49,7 +49,7 @@ pub use delivery::link_of;
 pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;
-pub use start::{IdReuse, MAX_WORKFLOW_ID, StartRun, StartedRun, is_workflow_id};
+pub use start::{IdReuse, StartRun, StartedRun};
 
 /// Length of a commit id in hexadecimal digits: enough to be unique among the few dozen that a state keeps.
 const COMMIT_ID_LENGTH: usize = 12;
