@@ -20,6 +20,7 @@ use workflow::{Failure, Payload};
 
 use crate::evaluation::{self, EvaluationInput, Question, Then};
 use crate::interactions::GENERAL;
+use crate::process::Program;
 use crate::webhook_delivery;
 
 /// Value of `initiated_by` for a run that no user started.
@@ -54,8 +55,7 @@ struct AgentInput<'a> {
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub workflow_type: String,
-    /// Reference of the definition that the run executes, where its type needs one: `sha256:<digest>`,
-    /// followed by `;supervised` where tasks wait for an approval.
+    /// Reference of the definition that the run executes, where its type needs one: a [`Program`].
     pub program: Option<String>,
     pub input: Payload,
 }
@@ -206,11 +206,12 @@ async fn program_of(
         (None, Some(digest)) => digest.clone(),
         (None, None) => return Err(Error::invalid("The target names no process.")),
     };
-    let supervised = match target.run_type {
-        RunType::Programmatic => "",
-        RunType::Supervised => ";supervised",
-    };
-    Ok(format!("sha256:{digest}{supervised}"))
+    let is_supervised = target.run_type == RunType::Supervised;
+    Ok(Program {
+        digest,
+        is_supervised,
+    }
+    .to_string())
 }
 
 /// Returns the first run of a delivery: an evaluation where `write` sets the delivery to `evaluating`, else

@@ -48,7 +48,7 @@ pub use execution::MAX_EXECUTED;
 pub use listening::Wanted;
 pub use program::Program;
 pub use services::{Definitions, ProcessServices};
-pub use workflow_type::{APPROVE, EVENT, WORKFLOW_TYPE};
+pub use workflow_type::{APPROVE, WORKFLOW_TYPE};
 
 /// Maximum length of a number that a message quotes, in characters.
 const MAX_QUOTED: usize = 24;
