@@ -14,7 +14,7 @@ use events::subscribing::Rotation;
 use events::subscription::{
     PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, StoredSubscription, Target,
 };
-use events::target::MAX_ITERATIONS;
+use events::target::{MAX_ITERATIONS, TARGET_TYPES};
 use platform::auth::Principal;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
@@ -77,7 +77,7 @@ pub struct UpdateSubscription {
 #[expect(dead_code, reason = "A target is read by its kind; this is its schema.")]
 struct TargetUpdate {
     /// Kind of the target.
-    #[schemars(rename = "type", extend("enum" = ["webhook", "workflow", "agent", "process"]))]
+    #[schemars(rename = "type", extend("enum" = TARGET_TYPES))]
     kind: Option<String>,
     /// Of a webhook: URL of the receiver.
     url: Option<String>,
