@@ -67,7 +67,7 @@ impl Engine {
                 .state
                 .failed_turn
                 .as_ref()
-                .is_some_and(|task| task.next_attempt_at > draft.now);
+                .is_some_and(|failed| failed.next_attempt_at > draft.now);
             if draft.state.needs_turn() && !waits {
                 next_run = self.make_turn(tenant, known, draft).await?.or(next_run);
                 if !draft.state.needs_turn() {
