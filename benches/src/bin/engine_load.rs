@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use workflow::engine::{Engine, Hint, Ids, Listener, Services, StartRun, TokioSleep};
 use workflow::event::{Event, EventKind, Started};
-use workflow::records::{DueRun, UpdatesHead};
+use workflow::records::{DueRun, UpdatesHead, UpdatesWrite};
 use workflow::state::RunState;
 use workflow::store::{Commit, Committed, Store};
 use workflow::turn::{Replay, make_turn};
@@ -298,6 +298,10 @@ impl Store for Shared {
 
     async fn updates_head(&self, _: &Tenant, _: &str) -> Result<UpdatesHead> {
         Ok(UpdatesHead::default())
+    }
+
+    async fn has_updates(&self, _: &Tenant, _: &UpdatesWrite) -> Result<bool> {
+        Ok(false)
     }
 
     async fn put_payload(&self, key: &str, _: &str) -> Result<()> {

@@ -148,9 +148,7 @@ async fn handler(
 
 /// Finds the channel of a path; None for a path that names no valid tenant or id.
 async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Option<StoredChannel>> {
-    let is_id =
-        (1..=ids::MAX_ID_LENGTH).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
-    let Some(tenant) = tenant.filter(|_| is_id) else {
+    let Some(tenant) = tenant.filter(|_| ids::is_id(id)) else {
         return Ok(None);
     };
     let record = ingest.channels.find(tenant, id).await?;

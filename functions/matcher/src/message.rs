@@ -50,13 +50,8 @@ pub fn read(body: &str) -> Result<EventMessage<'_>, String> {
     let named = serde_json::from_str::<Named>(event.detail.get())
         .ok()
         .and_then(|named| {
-            let is_id = (1..=ids::MAX_ID_LENGTH).contains(&named.event_id.chars().count())
-                && !named
-                    .event_id
-                    .chars()
-                    .any(|character| character.is_control() || character == '#');
             let tenant = Tenant::new(&named.account_id, &named.project_id).ok()?;
-            is_id.then_some((tenant, named.event_id))
+            ids::is_id(&named.event_id).then_some((tenant, named.event_id))
         });
     match named {
         Some((tenant, event_id)) => Ok(EventMessage {

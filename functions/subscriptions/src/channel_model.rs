@@ -251,7 +251,7 @@ pub async fn settle_secret(
     };
     let name = StoredChannel::secret_place(&channel.id);
     let place = Place { tenant, name: &name };
-    channel.signing_secret = Some(app.sealer.seal(place, &secret).await?);
+    channel.signing_secret = Some(app.subscribing.sealer.seal(place, &secret).await?);
     Ok(Some(secret))
 }
 

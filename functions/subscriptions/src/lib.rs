@@ -24,6 +24,7 @@ use events::records::channels::Channels;
 use events::records::deliveries::Deliveries;
 use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
+use events::subscribing::Subscribing;
 use platform::Platform;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
@@ -66,12 +67,9 @@ impl SubscriptionServices {
 pub struct App {
     platform: Platform,
     subscriptions: Subscriptions,
+    subscribing: Subscribing,
     channels: Channels,
     search: DeliverySearch,
-    sealer: Arc<dyn Sealer>,
-    outbound: Outbound,
-    processes: Processes,
-    workflow_types: Arc<[String]>,
 }
 
 impl FromRef<App> for Platform {
@@ -82,14 +80,18 @@ impl FromRef<App> for Platform {
 
 /// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
+    let subscriptions = Subscriptions::new(platform.records.clone());
     let app = App {
-        subscriptions: Subscriptions::new(platform.records.clone()),
+        subscriptions: subscriptions.clone(),
+        subscribing: Subscribing {
+            subscriptions,
+            processes: parts.processes,
+            sealer: parts.sealer,
+            outbound: parts.outbound,
+            workflow_types: parts.workflow_types,
+        },
         channels: Channels::new(platform.records.clone()),
         search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
-        sealer: parts.sealer,
-        outbound: parts.outbound,
-        processes: parts.processes,
-        workflow_types: parts.workflow_types,
         platform: platform.clone(),
     };
 

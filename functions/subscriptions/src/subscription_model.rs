@@ -1,24 +1,18 @@
-//! Defines what the subscription endpoints share: the API shape of a subscription, its checks, and its
-//! secrets.
+//! Defines what the subscription endpoints share: the API shape of a subscription.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use events::filter::Filter;
-use events::signature::new_signing_secret;
 use events::subscription::{
-    AgentTarget, PayloadMode, Priority, ProcessTarget, RunAsRole, SECRET_OVERLAP_MS, Scope, SigningMode,
-    SigningSecrets, StoredSubscription, Target, WorkflowTarget, of_type_webhook,
+    AgentTarget, PayloadMode, Priority, ProcessTarget, RunAsRole, Scope, SigningMode, StoredSubscription,
+    Target, WorkflowTarget, of_type_webhook,
 };
 use platform::config::Secret;
-use platform::http::text::{check_description, check_name};
-use platform::sealing::Place;
-use platform::{Result, Tenant, UtcTime};
+use platform::{Tenant, UtcTime};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::App;
 
 /// The subscription in the path.
 #[derive(Deserialize, JsonSchema)]
@@ -222,51 +216,4 @@ impl SubscriptionWithSecret {
 pub fn without_read_only(target: &mut Map<String, Value>) {
     target.remove("has_secret");
     target.remove("secret_hint");
-}
-
-/// Refuses an invalid subscription with 400.
-pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
-    check_name("name", &subscription.name)?;
-    check_description("description", subscription.description.as_deref())?;
-    subscription.check_combination()?;
-    subscription.target.check(&app.outbound).await
-}
-
-#[derive(Clone, Copy, Default)]
-pub struct Rotation {
-    /// True if the secret is replaced.
-    pub wanted: bool,
-    /// True if the old secret stops signing at once.
-    pub at_once: bool,
-}
-
-/// Sets the signing secret of a subscription that signs, and returns it if it is new. Removes the secret of
-/// any other.
-pub async fn settle_secret(
-    app: &App,
-    tenant: &Tenant,
-    subscription: &mut StoredSubscription,
-    rotation: Rotation,
-    now: UtcTime,
-) -> Result<Option<Secret>> {
-    let is_signed = matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed());
-    if !is_signed {
-        subscription.signing = None;
-        return Ok(None);
-    }
-    if subscription.signing.is_some() && !rotation.wanted {
-        return Ok(None);
-    }
-    let secret = new_signing_secret();
-    let name = StoredSubscription::secret_place(&subscription.id);
-    let place = Place { tenant, name: &name };
-    let sealed = app.sealer.seal(place, &secret).await?;
-    subscription.signing = Some(match subscription.signing.take() {
-        None => SigningSecrets::new(sealed, &secret),
-        Some(before) => {
-            let until = (!rotation.at_once).then(|| now.plus_ms(SECRET_OVERLAP_MS));
-            before.replaced(sealed, &secret, until)
-        }
-    });
-    Ok(Some(secret))
 }

@@ -10,10 +10,11 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use events::filter::Filter;
 use events::path::MAX_PATH_CHARACTERS;
+use events::subscribing::Rotation;
 use events::subscription::{
     PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, StoredSubscription, Target,
 };
-use events::target::MAX_ITERATIONS;
+use events::target::{MAX_ITERATIONS, TARGET_TYPES};
 use platform::auth::Principal;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
@@ -28,9 +29,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::subscription_model::{
-    Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
-};
+use crate::subscription_model::{SubscriptionPath, SubscriptionWithSecret, without_read_only};
 
 /// Changes of a subscription. A field that is left out keeps its value; null removes an optional one.
 /// `filter` and `target` are replaced whole.
@@ -78,7 +77,7 @@ pub struct UpdateSubscription {
 #[expect(dead_code, reason = "A target is read by its kind; this is its schema.")]
 struct TargetUpdate {
     /// Kind of the target.
-    #[schemars(rename = "type", extend("enum" = ["webhook", "workflow", "agent", "process"]))]
+    #[schemars(rename = "type", extend("enum" = TARGET_TYPES))]
     kind: Option<String>,
     /// Of a webhook: URL of the receiver.
     url: Option<String>,
@@ -156,6 +155,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<UpdateSubscription>,
 ) -> Result<Reply<SubscriptionWithSecret>> {
     let tenant = call.tenant()?;
+    let subscribing = &app.subscribing;
     let mut races = Races::new(&RacePolicy::RECORD, "a subscription");
     loop {
         let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
@@ -167,15 +167,19 @@ async fn handler(
         check_role(&call.principal, &before, &subscription, rotation)?;
         subscription.updated_at = call.now.max(subscription.updated_at);
         subscription.updated_by = call.principal.reference();
-        check(&app, &subscription).await?;
+        subscribing.check(&subscription).await?;
         // A subscription whose workflow type or process no longer exists can still be renamed or disabled.
         if subscription.target.endpoint() != before.target.endpoint() {
-            subscription.target.check_endpoint(&app.workflow_types)?;
+            subscription.target.check_endpoint(&subscribing.workflow_types)?;
         }
         if subscription.target != before.target {
-            subscription.settle_process(&tenant, &app.processes).await?;
+            subscription
+                .settle_process(&tenant, &subscribing.processes)
+                .await?;
         }
-        let secret = settle_secret(&app, &tenant, &mut subscription, rotation, call.now).await?;
+        let secret = subscribing
+            .settle_secret(&tenant, &mut subscription, rotation, call.now)
+            .await?;
         let next = subscription.record(record.revision + 1)?;
         if app.subscriptions.save(&tenant, &next).await? == Written::Done {
             let answer = SubscriptionWithSecret::new(&tenant, subscription, secret);
@@ -276,8 +280,7 @@ impl UpdateSubscription {
             }
             subscription.target = Target::parse(given)?;
         }
-        let is_signed = matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed());
-        if rotation.wanted && !is_signed {
+        if rotation.wanted && !subscription.target.is_signed() {
             return Err(Error::invalid_field(
                 "target.rotate_signing_secret",
                 "is for a webhook whose 'signing_mode' is 'signed'.",

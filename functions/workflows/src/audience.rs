@@ -9,8 +9,8 @@ use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use platform::auth::Viewer;
-use platform::http::path::is_id;
 use platform::http::{Audience, Caller};
+use platform::ids::is_id;
 use tracing::warn;
 use workflow::engine::Engine;
 

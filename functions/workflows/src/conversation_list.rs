@@ -7,12 +7,11 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::UseRuns;
 use platform::http::{Call, OptionalJson, Reply};
+use runs::agent::WORKFLOW_TYPE;
 use workflow::views::WorkflowRunPage;
 
 use crate::App;
 use crate::run_list::{ListRuns, page};
-
-const AGENT_CONVERSATION: &str = "AgentConversation";
 
 pub fn route() -> ApiMethodRouter<App> {
     post_with(handler, doc)
@@ -40,5 +39,5 @@ async fn handler(
     State(app): State<App>,
     OptionalJson(body): OptionalJson<ListRuns>,
 ) -> Result<Reply<WorkflowRunPage>> {
-    page(&call, &app, body, Some(AGENT_CONVERSATION)).await
+    page(&call, &app, body, Some(WORKFLOW_TYPE.name())).await
 }

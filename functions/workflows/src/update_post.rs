@@ -13,9 +13,9 @@ use platform::{Error, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use workflow::engine::{PostedUpdate, visible};
-use workflow::payload::Payload;
-use workflow::updates::MAX_MESSAGE_CHARACTERS;
+use workflow::engine::visible;
+use workflow::turn::NewUpdate;
+use workflow::updates::{MAX_MESSAGE_CHARACTERS, UpdateMessage};
 
 use crate::model::viewer;
 use crate::{App, audience};
@@ -98,15 +98,13 @@ async fn handler(
     let state = app.workflows.engine.get(&tenant, &path.run_id).await?;
     let state = visible(state, None, &viewer(&call))?;
     call.is_private_to(state.about.private_to());
-    let update = PostedUpdate {
+    let update = NewUpdate {
         message: body.message.unwrap_or_else(|| kind.clone()),
         kind,
-        details: match &body.details {
-            Some(details) => Some(Payload::from_value(details).map_err(Error::internal)?),
-            None => None,
-        },
+        details: body.details,
         workstream_id: body.workstream_id,
     };
+    let update = UpdateMessage::from_new(update).map_err(Error::internal)?;
     app.workflows
         .engine
         .post_update(&tenant, &state.run_id, &update)

@@ -1,5 +1,5 @@
 //! Tests that a project has at most 10,000 subscriptions and 10,000 channels, also under concurrent
-//! creations, and where some exist that were never counted.
+//! creations.
 #![cfg(test)]
 
 use axum::Router;
@@ -27,7 +27,7 @@ enum Kind {
 
 const KINDS: [Kind; 2] = [Kind::Subscriptions, Kind::Channels];
 
-/// Records of one project, and entries as other versions of Millrace write them.
+/// Records of one project.
 #[derive(Clone)]
 struct World {
     kind: Kind,
@@ -99,28 +99,6 @@ impl World {
 
     fn changed_key(&self) -> Key {
         Key::new(format!("acme#demo#{}-changed", self.name()), "last")
-    }
-
-    /// Creates entries as a version of Millrace without counts did.
-    async fn add_uncounted(&self, ids: impl IntoIterator<Item = u64>) {
-        let ids: Vec<_> = ids.into_iter().collect();
-        // A transaction takes at most 100 writes.
-        for some in ids.chunks(100) {
-            let mut transaction = self.table.transaction();
-            for id in some {
-                let id = format!("old-{id}");
-                let record = json!({ "id": id, "revision": 1, "document": "{}" });
-                let key = Key::new(self.partition(), id);
-                transaction = transaction.put(&key, &record, Condition::Absent).unwrap();
-            }
-            assert_eq!(transaction.commit().await.unwrap(), Written::Done);
-        }
-        if self.kind == Kind::Subscriptions {
-            let transaction = self.table.transaction();
-            let changed = json!({ "change_id": format!("{:x}", rand::random::<u128>()) });
-            let transaction = transaction.replace(&self.changed_key(), &changed).unwrap();
-            assert_eq!(transaction.commit().await.unwrap(), Written::Done);
-        }
     }
 
     /// Sets the count to that of a project with `count` entries.
@@ -212,56 +190,6 @@ async fn the_last_place_is_given_once() {
         world.add("next").await.unwrap();
         assert_eq!(world.add("more").await.unwrap_err().kind(), ErrorKind::Conflict);
     }
-}
-
-#[tokio::test]
-async fn entries_from_before_the_count_are_counted_once() {
-    for kind in KINDS {
-        let (_folder, world) = World::new(kind).await;
-        world.add_uncounted(0..30).await;
-        assert_eq!(world.count().await, None);
-        let tries = (0..20).map(|n| {
-            let world = world.clone();
-            tokio::spawn(async move {
-                match n % 2 {
-                    0 => world.add(&format!("n{n}")).await,
-                    _ => world.remove(&format!("old-{n}")).await,
-                }
-            })
-        });
-        for tried in futures::future::join_all(tries).await {
-            tried.unwrap().unwrap();
-        }
-        assert_eq!(
-            (world.count().await, world.stored_count().await),
-            (Some(30), 30),
-            "{kind:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_full_project_from_before_the_count_is_full() {
-    for kind in KINDS {
-        let (_folder, world) = World::new(kind).await;
-        world.add_uncounted(0..MAX_ENTRIES + 1).await;
-        assert_eq!(world.add("n").await.unwrap_err().kind(), ErrorKind::Conflict);
-        world.remove("old-7").await.unwrap();
-        assert_eq!(world.add("n").await.unwrap_err().kind(), ErrorKind::Conflict);
-        world.remove("old-8").await.unwrap();
-        world.add("n").await.unwrap();
-        assert_eq!(world.stored_count().await, MAX_ENTRIES, "{kind:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_count_that_an_older_version_dropped_is_made_again() {
-    let (_folder, world) = World::new(Kind::Subscriptions).await;
-    world.add("a").await.unwrap();
-    world.add_uncounted(0..5).await;
-    assert_eq!(world.count().await, None);
-    world.remove("old-3").await.unwrap();
-    assert_eq!(world.count().await, Some(5));
 }
 
 async fn answer(router: &Router, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {

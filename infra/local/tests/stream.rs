@@ -14,10 +14,12 @@ use serde_json::json;
 use stream_function::Stream;
 use tower::ServiceExt as _;
 use workflow::Payload;
-use workflow::engine::{PostedUpdate, StartRun};
+use workflow::engine::StartRun;
+use workflow::updates::UpdateMessage;
 
-fn update(message: &str) -> PostedUpdate {
-    PostedUpdate {
+fn update(message: &str) -> UpdateMessage {
+    UpdateMessage {
+        timestamp: 0,
         kind: "update".to_owned(),
         message: message.to_owned(),
         details: None,

@@ -134,10 +134,12 @@ pub async fn run(command: SecretCommand, target: &Target, output: Output) -> Res
 }
 
 fn line(secret: &ProcessSecret) -> String {
-    let ProcessSecret { name, updated_at, .. } = secret;
-    let Some(binding) = &secret.binding else {
-        return format!("{updated_at}  {name}  not bound, so nothing can use it");
-    };
+    let ProcessSecret {
+        name,
+        updated_at,
+        binding,
+        ..
+    } = secret;
     let servers = binding
         .mcp_servers
         .iter()

@@ -3,22 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use events::filter::Filter;
 use events::records::subscriptions::Subscriptions;
-use events::signature::new_signing_secret;
-use events::subscription::{
-    Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target as SubscriptionTarget,
-};
-use platform::config::{AwsEnvironment, Environment};
-use platform::http::text::{check_description, check_name};
-use platform::http::{json, strict};
-use platform::outbound::Outbound;
+use events::subscribing::{CreateSubscription, Origin, Subscribing};
+use events::subscription::StoredSubscription;
+use platform::config::Secret;
+use platform::http::json;
 use platform::records::audit::AuditAction;
-use platform::sealing::Place;
 use platform::{Error, Result, ids};
 use process::records::processes::Processes;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::output::Output;
 use crate::target::Target;
@@ -49,22 +42,7 @@ pub enum SubscriptionCommand {
     },
 }
 
-#[derive(Deserialize)]
-struct NewSubscription {
-    name: String,
-    description: Option<String>,
-    enabled: Option<bool>,
-    #[serde(default, deserialize_with = "strict::name")]
-    priority: Priority,
-    #[serde(deserialize_with = "strict::name")]
-    run_as_role: RunAsRole,
-    filter: strict::Json,
-    #[serde(deserialize_with = "strict::json_object")]
-    target: Map<String, Value>,
-}
-
 pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) -> Result<()> {
-    let subscriptions = Subscriptions::new(target.records.clone());
     match command {
         SubscriptionCommand::Create {
             file,
@@ -73,58 +51,39 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
         } => {
             let bytes = std::fs::read(&file)
                 .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
-            let body: NewSubscription = json::parse(&bytes)?;
+            let mut body: CreateSubscription = json::parse(&bytes)?;
+            if body.overrides_system_subscription_id.is_some() {
+                return Err(Error::invalid_field(
+                    "overrides_system_subscription_id",
+                    "is not read from the file; pass --overrides.",
+                ));
+            }
             let now = target.clock.now();
-            let mut subscription = StoredSubscription {
+            let origin = Origin {
                 id: ids::new_id(now),
-                name: body.name,
-                description: body.description,
-                scope: Scope::Project,
-                enabled: body.enabled.unwrap_or(true),
-                disabled: None,
-                priority: body.priority,
-                run_as_role: body.run_as_role,
-                filter: Filter::parse(body.filter.0)?,
-                target: SubscriptionTarget::parse(body.target)?,
-                definition_digest: None,
-                signing: None,
+                created_at: now,
+                created_by: SYSTEM.to_owned(),
                 is_system: overrides.is_none(),
                 protected,
-                overrides_system_subscription_id: overrides.clone(),
-                created_at: now,
-                updated_at: now,
-                created_by: SYSTEM.to_owned(),
-                updated_by: SYSTEM.to_owned(),
             };
-            check_name("name", &subscription.name)?;
-            check_description("description", subscription.description.as_deref())?;
-            subscription.check_combination()?;
-            subscription.target.check(&outbound(target)?).await?;
-            let types = crate::run::registry(target)?.workflow_names();
-            subscription.target.check_endpoint(&types)?;
-            let processes = Processes::new(target.records.clone());
-            subscription.settle_process(&target.tenant, &processes).await?;
-            if let Some(system) = &overrides {
-                check_system(target, &subscriptions, system).await?;
-            }
-            let secret = sign(target, &mut subscription).await?;
-            let record = subscription.record(1)?;
-            subscriptions
-                .insert(&target.tenant, &record, overrides.as_deref())
-                .await?;
+            body.overrides_system_subscription_id = overrides;
+            let new = subscribing(target)?.create(&target.tenant, body, origin).await?;
+            let id = &new.subscription.id;
             target
-                .audit(AuditAction::Create, "event_subscription", &record.id)
+                .audit(AuditAction::Create, "event_subscription", id)
                 .await?;
-            let mut lines = format!("The subscription {} is made.", record.id);
-            if let Some(secret) = &secret {
+            let secret = new.secret.as_ref().map(Secret::expose);
+            let mut lines = format!("The subscription {id} is made.");
+            if let Some(secret) = secret {
                 lines = format!("{lines}\nIt signs with this secret, which is not shown again:\n{secret}");
             }
             output.print(
-                &json!({ "subscription_id": record.id, "signing_secret": secret }),
+                &json!({ "subscription_id": id, "signing_secret": secret }),
                 &lines,
             )
         }
         SubscriptionCommand::Delete { subscription } => {
+            let subscriptions = Subscriptions::new(target.records.clone());
             let record = subscriptions.get(&target.tenant, &subscription).await?;
             let replaces = StoredSubscription::from_record(&record)?.overrides_system_subscription_id;
             subscriptions
@@ -139,40 +98,12 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
     }
 }
 
-async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) -> Result<()> {
-    let record = subscriptions.get(&target.tenant, id).await?;
-    if StoredSubscription::from_record(&record)?.is_system {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "The subscription '{id}' is no system subscription."
-    )))
-}
-
-/// Gives a new secret to a subscription that signs.
-async fn sign(target: &Target, subscription: &mut StoredSubscription) -> Result<Option<String>> {
-    let is_signed =
-        matches!(&subscription.target, SubscriptionTarget::Webhook(webhook) if webhook.is_signed());
-    if !is_signed {
-        return Ok(None);
-    }
-    let secret = new_signing_secret();
-    let name = StoredSubscription::secret_place(&subscription.id);
-    let place = Place {
-        tenant: &target.tenant,
-        name: &name,
-    };
-    let sealed = target.sealer()?.seal(place, &secret).await?;
-    subscription.signing = Some(SigningSecrets::new(sealed, &secret));
-    Ok(Some(secret.expose().to_owned()))
-}
-
-/// Returns the client that decides which URLs are allowed; on a laptop, those of this machine are too.
-fn outbound(target: &Target) -> Result<Outbound> {
-    let refused = |error: platform::config::ConfigError| Error::invalid(error.to_string());
-    if target.is_local() {
-        return Outbound::local(&AwsEnvironment::read()).map_err(refused);
-    }
-    let environment = Environment::read().map_err(refused)?;
-    Outbound::from_environment(&environment, &AwsEnvironment::read()).map_err(refused)
+fn subscribing(target: &Target) -> Result<Subscribing> {
+    Ok(Subscribing {
+        subscriptions: Subscriptions::new(target.records.clone()),
+        processes: Processes::new(target.records.clone()),
+        sealer: target.sealer()?,
+        outbound: target.outbound()?,
+        workflow_types: crate::run::registry(target)?.workflow_names().into(),
+    })
 }

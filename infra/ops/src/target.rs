@@ -11,10 +11,11 @@ use local::services::Services;
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Environment, variables};
+use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 use platform::deployment::{Backend, Deployment};
 use platform::http::audit;
 use platform::objects::Objects;
+use platform::outbound::Outbound;
 use platform::queue::Queue;
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
@@ -185,6 +186,17 @@ impl Target {
     /// Returns the sealer of signing secrets.
     pub fn sealer(&self) -> Result<Arc<dyn Sealer>> {
         self.deployment.sealer(variables::SEALING_KEY).map_err(refused)
+    }
+
+    /// Returns the client that decides which URLs are allowed; on a laptop, those of this machine are too,
+    /// except the runner's own names.
+    pub fn outbound(&self) -> Result<Outbound> {
+        match self.is_local() {
+            true => Outbound::local(&AwsEnvironment::read())
+                .map(|outbound| outbound.excluding(self.deployment.own_servers())),
+            false => Outbound::from_deployment(&self.deployment),
+        }
+        .map_err(refused)
     }
 
     /// True for a data directory of the local runner.

@@ -65,8 +65,7 @@ pub const RESERVED_ID_PREFIX: &str = "delivery-";
 /// that a workflow id must not have.
 pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
     let id = format!("{RESERVED_ID_PREFIX}{}-{subscription_id}", event.id);
-    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
-    if id.chars().count() <= ids::MAX_ID_LENGTH && id.chars().all(fits) {
+    if ids::is_workflow_id(&id) {
         return id;
     }
     format!("{RESERVED_ID_PREFIX}{}", delivery_id(event, subscription_id))

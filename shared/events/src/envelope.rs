@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -187,10 +187,10 @@ impl Envelope {
         ] {
             check_name(name, value)?;
         }
-        if self.event_id.chars().count() > platform::ids::MAX_ID_LENGTH || self.event_id.contains('#') {
+        if !ids::is_id(&self.event_id) {
             return Err(Error::invalid(format!(
                 "An event's 'event_id' has at most {} characters, and no '#'.",
-                platform::ids::MAX_ID_LENGTH
+                ids::MAX_ID_LENGTH
             )));
         }
         self.tenant()?;
@@ -227,7 +227,7 @@ impl Envelope {
 }
 
 /// Returns whether a text may name an action, a resource type or a resource.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 

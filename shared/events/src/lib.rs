@@ -23,6 +23,7 @@ pub mod retention;
 pub mod search;
 mod sender_time;
 pub mod signature;
+pub mod subscribing;
 pub mod subscription;
 pub mod target;
 pub mod template;

@@ -16,7 +16,7 @@ const DEFAULT_DAYS: u64 = 90;
 /// an archiver that was down for a weekend has caught up.
 const MIN_DAYS: u64 = 7;
 /// Minimum for events: an idempotency key stays valid for this long.
-const MIN_EVENT_DAYS: u64 = 30;
+pub const MIN_EVENT_DAYS: u64 = 30;
 const MAX_DAYS: u64 = 3_650;
 
 /// Retention of ended records, in days.

@@ -4,7 +4,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::{LOOKING_MS, PageTokens};
-use platform::{Clock, Error, Result, Tenant, UtcTime};
+use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
 use crate::records::deliveries::{
@@ -13,8 +13,6 @@ use crate::records::deliveries::{
 
 /// Number of deliveries read from an index at a time.
 const READ_AT_ONCE: usize = 200;
-/// Maximum length of an id of an event or a subscription, in bytes.
-const MAX_ID_BYTES: usize = 800;
 /// A page ends once it exceeds this size, below the limit of a response.
 const MAX_PAGE_BYTES: usize = MAX_SENT_BYTES - 100_000;
 /// Number of records read at a time.
@@ -79,9 +77,9 @@ impl DeliverySearch {
         cursor: Option<&str>,
         clock: &Clock,
     ) -> Result<DeliveryPage> {
-        let is_id = |id: &Option<String>| id.as_ref().is_none_or(|id| id.len() <= MAX_ID_BYTES);
-        if !is_id(&selection.event_id) || !is_id(&selection.subscription_id) {
-            // No record has such an id, and no index accepts it.
+        let named = [&selection.event_id, &selection.subscription_id];
+        if !named.into_iter().flatten().all(|id| ids::is_id(id)) {
+            // No record has such an id, and no index accepts a very long one.
             return Ok(DeliveryPage {
                 deliveries: Vec::new(),
                 next_cursor: None,

@@ -7,8 +7,19 @@ use uuid::{Builder, Timestamp, Uuid};
 
 use crate::clock::UtcTime;
 
-/// Maximum length of an id in a path, in characters. Ids are opaque to callers.
+/// Maximum length of an id, in characters. Ids are opaque to callers.
 pub const MAX_ID_LENGTH: usize = 200;
+
+/// Whether a text can be an id. A `#` could address the keys of another record.
+pub fn is_id(text: &str) -> bool {
+    let is_odd = |character: char| character.is_control() || character == '#';
+    (1..=MAX_ID_LENGTH).contains(&text.chars().count()) && !text.chars().any(is_odd)
+}
+
+/// Whether a text can be a workflow id: an id without `/`, because callers choose it.
+pub fn is_workflow_id(text: &str) -> bool {
+    is_id(text) && !text.contains('/')
+}
 
 static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 
@@ -78,6 +89,22 @@ mod tests {
             "",
         ] {
             assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn text_with_part_of_a_key_is_no_id() {
+        let longest = "é".repeat(MAX_ID_LENGTH);
+        for (text, id, workflow_id) in [
+            ("order 7", true, true),
+            (longest.as_str(), true, true),
+            ("a/b", true, false),
+            ("a#b", false, false),
+            ("a\nb", false, false),
+            ("", false, false),
+            (&format!("{longest}e"), false, false),
+        ] {
+            assert_eq!((is_id(text), is_workflow_id(text)), (id, workflow_id), "{text}");
         }
     }
 

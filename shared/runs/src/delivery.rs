@@ -8,18 +8,19 @@ use events::records::deliveries::{DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
 use events::subscription::{AgentTarget, ProcessTarget, RunType, StoredSubscription, Target};
 use events::template::Filling;
-use platform::{Error, ErrorKind, Result};
+use platform::{Error, ErrorKind, Result, ids};
 use process::Data;
 use process::records::processes::{ProcessRef, Processes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
+use workflow::engine::{IdReuse, StartRun};
 use workflow::state::About;
 use workflow::{Failure, Payload};
 
 use crate::evaluation::{self, EvaluationInput, Question, Then};
 use crate::interactions::GENERAL;
+use crate::process::Program;
 use crate::webhook_delivery;
 
 /// Value of `initiated_by` for a run that no user started.
@@ -54,8 +55,7 @@ struct AgentInput<'a> {
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub workflow_type: String,
-    /// Reference of the definition that the run executes, where its type needs one: `sha256:<digest>`,
-    /// followed by `;supervised` where tasks wait for an approval.
+    /// Reference of the definition that the run executes, where its type needs one: a [`Program`].
     pub program: Option<String>,
     pub input: Payload,
 }
@@ -86,7 +86,8 @@ fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
     let refused = |what: &str| {
         Error::invalid(format!(
             "The path '{path}' of 'target.workflow_id' leads to {what}. A workflow id is a text or an integer of 1 to \
-             {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+             {} characters, without '#', '/' and control characters.",
+            ids::MAX_ID_LENGTH
         ))
     };
     let id = match path::find(&event, path) {
@@ -95,7 +96,7 @@ fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
         Some(Value::Number(number)) if number.is_i64() || number.is_u64() => number.to_string(),
         Some(_) => return Err(refused("a value that is neither a text nor an integer")),
     };
-    if !is_workflow_id(&id) {
+    if !ids::is_workflow_id(&id) {
         return Err(refused(
             "a value that is empty, too long or holds other characters",
         ));
@@ -205,11 +206,12 @@ async fn program_of(
         (None, Some(digest)) => digest.clone(),
         (None, None) => return Err(Error::invalid("The target names no process.")),
     };
-    let supervised = match target.run_type {
-        RunType::Programmatic => "",
-        RunType::Supervised => ";supervised",
-    };
-    Ok(format!("sha256:{digest}{supervised}"))
+    let is_supervised = target.run_type == RunType::Supervised;
+    Ok(Program {
+        digest,
+        is_supervised,
+    }
+    .to_string())
 }
 
 /// Returns the first run of a delivery: an evaluation where `write` sets the delivery to `evaluating`, else

@@ -10,6 +10,7 @@ use events::records::deliveries::{
 use events::records::events::Events;
 use events::records::subscriptions::Subscriptions;
 use events::subscription::{StoredSubscription, Target};
+use events::target::WEBHOOK;
 use platform::objects::Objects;
 use platform::{Clock, Error, ErrorKind, Result, Tenant};
 use process::records::processes::Processes;
@@ -97,7 +98,7 @@ impl Redelivery {
                 record.id
             )));
         }
-        if record.target_type != "webhook" {
+        if record.target_type != WEBHOOK {
             return Err(Error::conflict(format!(
                 "The delivery '{}' is under way: the run '{run}' has not ended.",
                 record.id

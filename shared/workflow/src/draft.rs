@@ -299,7 +299,7 @@ impl Draft {
             .state
             .failed_turn
             .as_ref()
-            .map_or(1, |task| task.attempt.saturating_add(1));
+            .map_or(1, |failed| failed.attempt.saturating_add(1));
         let pause = limits::turn_pause_ms(attempt);
         self.state.failed_turn = Some(FailedTurn {
             attempt,
@@ -334,8 +334,8 @@ impl Draft {
                 Some(_) => None,
                 None => activity.next_attempt_at,
             });
-        let task = state.failed_turn.as_ref().map(|task| task.next_attempt_at);
-        timers.chain(attempts).chain(task).chain(state.times_out_at).min()
+        let turn = state.failed_turn.as_ref().map(|failed| failed.next_attempt_at);
+        timers.chain(attempts).chain(turn).chain(state.times_out_at).min()
     }
 
     /// Returns the next deadline of an activity. The worker notices it first; this one is for a worker that
@@ -387,17 +387,18 @@ impl Draft {
 
     /// Whether a worker can continue the run now: events wait for a turn, or attempts can start.
     pub fn is_open(&self) -> bool {
-        let task = self.state.needs_turn()
+        let makes_turn = self.state.needs_turn()
             && self
                 .state
                 .failed_turn
                 .as_ref()
-                .is_none_or(|task| task.next_attempt_at <= self.now);
-        task || self
-            .state
-            .activities
-            .keys()
-            .any(|scheduled| self.can_begin(*scheduled))
+                .is_none_or(|failed| failed.next_attempt_at <= self.now);
+        makes_turn
+            || self
+                .state
+                .activities
+                .keys()
+                .any(|scheduled| self.can_begin(*scheduled))
     }
 
     /// Returns the time at which the sweeper finds the run if no worker drives it.

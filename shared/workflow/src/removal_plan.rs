@@ -7,7 +7,6 @@ use events::retention::Retention;
 use platform::UtcTime;
 
 use crate::draft::Draft;
-use crate::event::EventKind;
 use crate::object_keys::ELSEWHERE;
 use crate::payload::CLAIM_CHECK_BYTES;
 use crate::records::{CurrentWrite, EndedCurrent};
@@ -16,8 +15,6 @@ use crate::status::RunStatus;
 use crate::store::Commit;
 
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
-/// Longest duration of a chain of runs that deliver to a webhook.
-const CHAIN_MS: u64 = 7 * DAY_MS;
 
 /// How a run is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +33,7 @@ pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> O
     Some(match (state.parent.is_some(), state.status) {
         // Most parents end within a day of their child, so one check is enough.
         (true, _) => Removal::InSteps(at.plus_ms(DAY_MS)),
-        // The whole chain of a webhook's delivery ends within days.
-        (false, RunStatus::ContinuedAsNew) if !in_steps && is_attempt_of_chain(state) => {
-            Removal::Expires(at.plus_ms(CHAIN_MS))
-        }
+        // The next run of its chain may be open for any time: a manual retry starts a webhook's schedule again.
         (false, RunStatus::ContinuedAsNew) => Removal::InSteps(at),
         (false, _) if in_steps => Removal::InSteps(at),
         (false, _) => Removal::Expires(at),
@@ -49,21 +43,6 @@ pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> O
 /// Whether the run has other records or objects. `state` is the stored text of its state.
 pub(crate) fn has_more(draft: &Draft, state: &str) -> bool {
     state.starts_with(ELSEWHERE) || !draft.chunks.is_empty() || draft.state.tail_begins() > 1
-}
-
-/// Whether a run without events of its own continued as another run of its type.
-fn is_attempt_of_chain(state: &RunState) -> bool {
-    let last = state.tail.last().map(|event| &event.kind);
-    let is_same_type = |kind| {
-        matches!(
-            kind,
-            &EventKind::WorkflowExecutionContinuedAsNew {
-                workflow_type: None,
-                ..
-            }
-        )
-    };
-    state.is_unannounced && last.is_some_and(is_same_type)
 }
 
 fn goes_at(state: &RunState, closed_at: UtcTime, retention: &Retention) -> UtcTime {

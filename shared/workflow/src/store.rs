@@ -81,6 +81,9 @@ pub trait Store: Send + Sync {
     /// Returns the numbers of a run's updates.
     async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead>;
 
+    /// Returns whether these updates were written, under these numbers and at this time.
+    async fn has_updates(&self, tenant: &Tenant, updates: &UpdatesWrite) -> Result<bool>;
+
     /// Stores a payload in the object store.
     async fn put_payload(&self, key: &str, json: &str) -> Result<()>;
 

@@ -9,7 +9,7 @@ use tracing::warn;
 use crate::draft::Draft;
 use crate::event::Event;
 use crate::object_keys::{ELSEWHERE, state_key};
-use crate::records::{DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead};
+use crate::records::{DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, UpdatesHead, UpdatesWrite};
 use crate::removal_plan::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Committed, Store};
@@ -180,6 +180,10 @@ impl Store for TableStore {
 
     async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead> {
         self.runs.updates_head(tenant, run_id).await
+    }
+
+    async fn has_updates(&self, tenant: &Tenant, updates: &UpdatesWrite) -> Result<bool> {
+        self.runs.has_updates(tenant, updates).await
     }
 
     async fn put_payload(&self, key: &str, json: &str) -> Result<()> {

@@ -51,7 +51,7 @@ pub struct UpdateMessage {
 
 impl UpdateMessage {
     /// Converts an update of the code, without a time. Fails if the details exceed a payload.
-    pub(crate) fn from_new(update: NewUpdate) -> Result<Self, Failure> {
+    pub fn from_new(update: NewUpdate) -> Result<Self, Failure> {
         Ok(Self {
             timestamp: 0,
             kind: update.kind,

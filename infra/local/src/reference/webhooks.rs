@@ -126,7 +126,7 @@ pub fn webhooks() -> Result<Webhooks, ConfigError> {
             "410": { "description": "The receiver is gone: the delivery is `failed`, and the service disables the subscription." },
             "4XX": {
                 "description": "The receiver refuses the event: the delivery is `failed`. After 408, 425 and 429 the service tries \
-                                again, not before the time in `retry-after`.",
+                                again; `retry-after` makes the pause longer, up to its double.",
             },
             "5XX": { "description": "The receiver has an error of its own: the service tries again." },
         },

@@ -264,3 +264,39 @@ async fn a_run_stays_for_a_delivery_that_is_made_after_its_end() {
     assert!(world.all().await.is_empty());
     assert!(world.engine.get(&world.tenant, &run).await.is_err());
 }
+
+#[tokio::test]
+async fn runs_of_a_delivery_whose_schedule_starts_again_stay_until_the_last_one_goes() {
+    let world = World::start().await;
+    world.webhook().await;
+    world.answer_with(503, None);
+    world.event(None).await;
+    world.settle().await;
+    let first = world.one().await.workflow_run_id.unwrap();
+    for _ in 0..40 {
+        world.pass(DAY_SECONDS / 2);
+        let delivery = world.one().await;
+        assert_eq!(delivery.status, DeliveryStatus::Retrying);
+        world.redelivery.retry(&world.tenant, &delivery.id).await.unwrap();
+        world.settle().await;
+    }
+    world.answer_with(200, None);
+    world.pass(DAY_SECONDS / 2);
+    world.settle().await;
+    let last = world.one().await;
+    assert_eq!(last.status, DeliveryStatus::Succeeded);
+    let last = last.workflow_run_id.unwrap();
+    for (days, is_there) in [(89, true), (2, false)] {
+        world.pass(days * DAY_SECONDS);
+        for _ in 0..2 {
+            expire(&world).await;
+            for run in world.engine.removals(world.clock.now()).await.unwrap() {
+                world.engine.drive(&run.tenant, &run.run_id).await.unwrap();
+            }
+        }
+        for run in [&first, &last] {
+            let state = world.engine.get(&world.tenant, run).await;
+            assert_eq!(state.is_ok(), is_there, "{run}");
+        }
+    }
+}

@@ -12,7 +12,8 @@ use platform::{ErrorKind, UtcTime};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
-use workflow::records::{RUNNING, RunIndex, RunPosition, Runs};
+use workflow::records::{RunIndex, RunPosition, Runs};
+use workflow::status::RunStatus;
 
 use crate::world::World;
 
@@ -145,11 +146,11 @@ async fn listings_are_whole_while_the_shards_of_a_project_change() {
         let mut running = BTreeSet::new();
         for id in &every {
             let run = runs(&world).find(&world.tenant, id).await.unwrap().unwrap();
-            if run.status == RUNNING {
+            if run.status == RunStatus::Running.as_str() {
                 running.insert(id.clone());
             }
         }
-        let under_way = RunIndex::Status(RUNNING.to_owned());
+        let under_way = RunIndex::Status(RunStatus::Running.as_str().to_owned());
         assert_eq!(
             set(&all_runs(&world, &under_way, most).await),
             running,

@@ -366,7 +366,7 @@ impl World {
             created_by: "t".to_owned(),
             updated_by: "t".to_owned(),
         };
-        if matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed()) {
+        if subscription.target.is_signed() {
             let secret = events::signature::new_signing_secret();
             let name = StoredSubscription::secret_place(&subscription.id);
             let place = platform::sealing::Place {

@@ -11,6 +11,8 @@ use workflow::engine::{IdReuse, StartRun};
 use workflow::event::EventKind;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
+use workflow::turn::NewUpdate;
+use workflow::updates::UpdateMessage;
 
 use crate::world::World;
 
@@ -256,4 +258,27 @@ async fn an_attempt_that_was_written_with_a_lost_answer_begins() {
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
     assert_eq!(world.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn update_whose_response_is_lost_is_published_once() {
+    let world = World::start().await;
+    let run = world.begin("Listen", "w", Value::Null).await;
+    let update = NewUpdate {
+        kind: "PROGRESS".to_owned(),
+        message: "m".to_owned(),
+        details: None,
+        workstream_id: None,
+    };
+    let update = UpdateMessage::from_new(update).unwrap();
+    world.swallowing.next.store(1, Ordering::SeqCst);
+    let posted = world.engine.post_update(&world.tenant, &run, &update).await;
+    posted.unwrap();
+    // The next read of a run fails after the loss.
+    world.engine.get(&world.tenant, &run).await.unwrap_err();
+    // An equal update later is another one.
+    let posted = world.engine.post_update(&world.tenant, &run, &update).await;
+    posted.unwrap();
+    let head = world.runs.updates_head(&world.tenant, &run).await.unwrap();
+    assert_eq!(head.last, 2);
 }

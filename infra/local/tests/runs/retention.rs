@@ -238,7 +238,8 @@ async fn what_a_removal_left_is_removed_by_the_next() {
 async fn numbers_of_updates_rise_after_all_messages_have_expired() {
     let world = World::start().await;
     let run = world.begin("Listen", "w", Value::Null).await;
-    let update = workflow::engine::PostedUpdate {
+    let update = workflow::updates::UpdateMessage {
+        timestamp: 0,
         kind: "PROGRESS".to_owned(),
         message: "m".to_owned(),
         details: Some(workflow::Payload::from_value(&"d".repeat(200_000)).unwrap()),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use workflow::engine::{Engine, Hint, Ids, Services as EngineServices, StartRun, TokioSleep};
 use workflow::event::Event;
-use workflow::records::{DueRun, Runs, UpdatesHead};
+use workflow::records::{DueRun, Runs, UpdatesHead, UpdatesWrite};
 use workflow::state::RunState;
 use workflow::store::{Commit, Committed, Store};
 use workflow::table::TableStore;
@@ -249,6 +249,10 @@ impl Store for Flaky {
 
     async fn updates_head(&self, tenant: &Tenant, run_id: &str) -> Result<UpdatesHead> {
         self.inner.updates_head(tenant, run_id).await
+    }
+
+    async fn has_updates(&self, tenant: &Tenant, updates: &UpdatesWrite) -> Result<bool> {
+        self.inner.has_updates(tenant, updates).await
     }
 
     async fn put_payload(&self, key: &str, json: &str) -> Result<()> {

@@ -28,7 +28,6 @@ impl Channels {
         let entries = Entries {
             table: table.clone(),
             plural: "channels",
-            partition: keys::channels,
             counter: keys::channels_changed,
         };
         Self { table, entries }

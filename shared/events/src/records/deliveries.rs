@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::records::delivery_status::DeliveryStatus;
 use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
 use crate::retention::Retention;
+use crate::target::WEBHOOK;
 
 /// Shard of the deliveries of one event, which has at most 10,000, the limit of subscriptions.
 const OF_ONE_EVENT: u16 = 0;
@@ -398,7 +399,7 @@ fn place(tenant: &Tenant, shards: &ShardSchedule, record: &DeliveryRecord) -> Ke
     // write.
     let is_indexed = match record.status {
         DeliveryStatus::Succeeded => false,
-        DeliveryStatus::Pending => record.target_type != "webhook",
+        DeliveryStatus::Pending => record.target_type != WEBHOOK,
         _ => true,
     };
     if is_indexed {

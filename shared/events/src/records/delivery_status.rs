@@ -19,7 +19,7 @@ pub enum DeliveryStatus {
     Succeeded,
     /// No attempt follows.
     Failed,
-    /// Its subscription was disabled or deleted, or its event does not meet the semantic condition.
+    /// Its subscription was disabled or deleted, its semantic condition is not met, or its run was stopped.
     Cancelled,
 }
 

@@ -1,13 +1,11 @@
 //! Counts a project's entries of a kind, and gives each change of them a random id.
 //!
 //! Both are in one item, which the transaction of each creation and deletion changes. So the count is exact,
-//! and concurrent creations cannot exceed the limit. An older item without a count gets one at the first
-//! creation or deletion: the entries are counted, and the count is written if the id of the last change is
-//! still the same.
+//! and concurrent creations cannot exceed the limit.
 
 use platform::error::{Error, Result};
 use platform::races::{RacePolicy, Races};
-use platform::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
+use platform::records::{Changes, Condition, Key, Outcome, Table, Transaction};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +22,7 @@ struct EntriesRecord {
     /// None if the item contains only a count of listeners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change_id: Option<String>,
-    /// None until the entries are counted.
+    /// None before the first entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entries: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,8 +59,6 @@ pub(super) struct Entries {
     pub table: Table,
     /// Word for the entries, such as 'subscriptions'.
     pub plural: &'static str,
-    /// Partition that contains only the entries.
-    pub partition: fn(&Tenant) -> String,
     pub counter: fn(&Tenant) -> Key,
 }
 
@@ -93,44 +89,46 @@ impl Entries {
         tenant: &Tenant,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
     ) -> Result<Outcome> {
-        self.commit(tenant, 1, &Condition::NumberBelow(COUNT, MAX_ENTRIES), steps)
-            .await
+        let mut races = Races::new(&RacePolicy::COUNT, self.plural);
+        let has_room = || Condition::NumberBelow(COUNT, MAX_ENTRIES);
+        let mut condition = has_room();
+        loop {
+            let changes = Changes::default().add(COUNT, 1);
+            let transaction = steps(self.begin(tenant, changes, Some(&condition))?)?;
+            match transaction.commit_labelled().await? {
+                Outcome::Contended => {}
+                Outcome::Refused(Some(COUNTED)) => {
+                    condition = match self.find(tenant).await?.map(|found| found.entries) {
+                        None => Condition::Absent,
+                        Some(None) => Condition::Lacks(COUNT),
+                        Some(Some(count)) if count.unsigned_abs() >= MAX_ENTRIES => return Err(self.full()),
+                        // Below the limit again, or begun, since the transaction.
+                        Some(Some(_)) => has_room(),
+                    };
+                }
+                outcome => return Ok(outcome),
+            }
+            races.lost().await?;
+        }
     }
 
-    /// Commits a transaction that removes an entry: the change of the count, then `steps`. The result is
-    /// never the refusal of the count.
+    /// Commits a transaction that removes an entry: the change of the count, then `steps`, which refuse a
+    /// missing entry.
     pub async fn remove<'a>(
         &'a self,
         tenant: &Tenant,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
     ) -> Result<Outcome> {
-        self.commit(tenant, -1, &Condition::Has(COUNT), steps).await
-    }
-
-    async fn commit<'a>(
-        &'a self,
-        tenant: &Tenant,
-        amount: i64,
-        condition: &Condition,
-        steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
-    ) -> Result<Outcome> {
         let mut races = Races::new(&RacePolicy::COUNT, self.plural);
         loop {
-            let changes = Changes::default().add(COUNT, amount);
-            let transaction = steps(self.begin(tenant, changes, Some(condition))?)?;
-            match transaction.commit_labelled().await? {
-                Outcome::Contended => {}
-                Outcome::Refused(Some(COUNTED)) => match self.find(tenant).await? {
-                    Some(EntriesRecord {
-                        entries: Some(count), ..
-                    }) if amount > 0 && count.unsigned_abs() >= MAX_ENTRIES => return Err(self.full()),
-                    // Counted, or below the limit again, since the transaction.
-                    Some(EntriesRecord { entries: Some(_), .. }) => {}
-                    uncounted => self.count(tenant, uncounted).await?,
-                },
+            let changes = Changes::default().add(COUNT, -1);
+            match steps(self.begin(tenant, changes, None)?)?
+                .commit_labelled()
+                .await?
+            {
+                Outcome::Contended => races.lost().await?,
                 outcome => return Ok(outcome),
             }
-            races.lost().await?;
         }
     }
 
@@ -148,34 +146,6 @@ impl Entries {
 
     async fn find(&self, tenant: &Tenant) -> Result<Option<EntriesRecord>> {
         self.table.find(&(self.counter)(tenant)).await
-    }
-
-    /// Writes the count of the item. If a change came between, nothing is written, and the caller tries
-    /// again.
-    async fn count(&self, tenant: &Tenant, last: Option<EntriesRecord>) -> Result<()> {
-        let key = (self.counter)(tenant);
-        let entries = self
-            .table
-            .count(&Query::partition((self.partition)(tenant)))
-            .await?;
-        match last {
-            Some(last) => {
-                let changes = Changes::default().set(COUNT, &entries)?;
-                let unchanged = match last.change_id {
-                    Some(change_id) => Condition::TextIs("change_id", change_id),
-                    None => Condition::Lacks(COUNT),
-                };
-                self.table.update(&key, &changes, unchanged).await.map(drop)
-            }
-            None => {
-                let record = EntriesRecord {
-                    change_id: Some(new_change()),
-                    listeners: None,
-                    entries: Some(i64::try_from(entries).map_err(Error::internal)?),
-                };
-                self.table.put(&key, &record, Condition::Absent).await.map(drop)
-            }
-        }
     }
 
     fn full(&self) -> Error {

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::records::listing_shards::{ListingShards, ShardSchedule};
-use crate::retention::Retention;
+use crate::retention::{MIN_EVENT_DAYS, Retention};
 
 /// Time after which the sweeper looks at an unmatched event, in milliseconds.
 pub const MATCH_GRACE_MS: u64 = 30_000;
-/// How long an idempotency key is remembered, in seconds: 30 days.
-const KEY_LIFE_SECONDS: i64 = 30 * 24 * 3_600;
+/// How long an idempotency key is remembered, in seconds.
+const KEY_LIFE_SECONDS: i64 = MIN_EVENT_DAYS.cast_signed() * 24 * 3_600;
 
 /// Stored form of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

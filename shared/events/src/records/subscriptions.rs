@@ -39,7 +39,6 @@ impl Subscriptions {
         let entries = Entries {
             table: table.clone(),
             plural: "subscriptions",
-            partition: keys::subscriptions,
             counter: keys::subscriptions_changed,
         };
         Self { table, entries }

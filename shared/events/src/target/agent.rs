@@ -11,7 +11,7 @@ use crate::template;
 
 /// Workflow type of agents' runs.
 pub const AGENT_TYPE: &str = "AgentConversation";
-/// Maximum number of model turns that a target may set.
+/// Maximum number of model turns between two user messages.
 pub const MAX_ITERATIONS: u32 = 100;
 
 /// A conversation with an agent that is started for each event.

@@ -21,13 +21,13 @@ pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunTy
 pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
 pub use fields::MAX_DATA_BYTES;
 pub use webhook::{
-    ALLOWED_HEADERS, DEFAULT_TIMEOUT_MS, PayloadMode, SigningMode, WebhookTarget, of_type_webhook,
+    ALLOWED_HEADERS, DEFAULT_TIMEOUT_MS, PayloadMode, SigningMode, WEBHOOK, WebhookTarget, of_type_webhook,
 };
 pub use workflow::WorkflowTarget;
 
 const TYPES: &str = "webhook, workflow, agent and process";
 /// Names of the types of targets.
-pub const TARGET_TYPES: [&str; 4] = ["webhook", "workflow", "agent", "process"];
+pub const TARGET_TYPES: [&str; 4] = [WEBHOOK, "workflow", "agent", "process"];
 
 /// Receiver of the events of a subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Target {
         };
         let fields = Value::Object(fields);
         match kind.as_str() {
-            "webhook" => parse_part("target", fields).map(Self::Webhook),
+            WEBHOOK => parse_part("target", fields).map(Self::Webhook),
             "workflow" => parse_part("target", fields).map(Self::Workflow),
             "agent" => parse_part("target", fields).map(Self::Agent),
             "process" => parse_part("target", fields).map(Self::Process),
@@ -90,11 +90,16 @@ impl Target {
     /// Returns the type as in `target.type`.
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Webhook(_) => "webhook",
+            Self::Webhook(_) => WEBHOOK,
             Self::Workflow(_) => "workflow",
             Self::Agent(_) => "agent",
             Self::Process(_) => "process",
         }
+    }
+
+    /// True if deliveries are signed.
+    pub fn is_signed(&self) -> bool {
+        matches!(self, Self::Webhook(webhook) if webhook.is_signed())
     }
 
     /// Returns the workflow type that it starts; None for a webhook.

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::fields::add_type;
 use crate::template::warnings;
 
+/// Type of the target, which a delivery to it records.
+pub const WEBHOOK: &str = "webhook";
 /// Headers that a subscription may set; none of them carries credentials.
 pub const ALLOWED_HEADERS: [&str; 6] = [
     "accept",
@@ -78,7 +80,7 @@ pub struct WebhookTarget {
 
 /// Adds the `type` of webhooks to a schema.
 pub fn of_type_webhook(schema: &mut Schema) {
-    add_type(schema, "webhook");
+    add_type(schema, WEBHOOK);
 }
 
 impl WebhookTarget {

@@ -18,7 +18,6 @@ use tracing::{Instrument as _, error, warn};
 use super::authenticate::Caller;
 use super::deadline::{Deadline, too_slow};
 use super::edge::RequestId;
-use super::path;
 use super::reply::CreatedResource;
 use crate::Platform;
 use crate::archive_hints::ArchiveHints;
@@ -104,7 +103,7 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
             .iter()
             .find(|(name, _)| audited.parameter.is_none_or(|wanted| *name == wanted))
             .map(|(_, value)| value.to_owned())
-            .filter(|value| path::is_id(value)),
+            .filter(|value| ids::is_id(value)),
         Err(_) => None,
     };
     let caller = parts.extensions.get::<Caller>().cloned();

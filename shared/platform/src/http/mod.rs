@@ -18,7 +18,7 @@ pub mod known;
 pub mod numbers;
 pub mod openapi;
 pub mod page;
-pub mod path;
+mod path;
 pub mod precondition;
 pub mod query;
 pub mod reply;

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
-use crate::ids::MAX_ID_LENGTH;
+use crate::ids::{MAX_ID_LENGTH, is_id};
 
 #[derive(Debug)]
 pub struct Path<T>(pub T);
@@ -53,12 +53,6 @@ fn message(error: &PathRejection) -> String {
         return format!("The {key} of the path is '{value}', which is not a whole number below 2^64.");
     }
     "The path is not as it must be.".to_owned()
-}
-
-/// Whether a text can be an id. A `#` could address the keys of another record.
-pub fn is_id(text: &str) -> bool {
-    let is_odd = |character: char| character.is_control() || character == '#';
-    text.chars().count() <= MAX_ID_LENGTH && !text.chars().any(is_odd)
 }
 
 impl<T: JsonSchema> OperationInput for Path<T> {

@@ -1,5 +1,6 @@
 //! Defines the workflow type, its input, and the progress of a conversation.
 
+use events::target::{AGENT_TYPE, MAX_ITERATIONS};
 use models::{Message, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use workflow::{Failure, WorkflowType};
 use super::definition::Agent;
 use crate::interactions::GENERAL;
 
-pub const WORKFLOW_TYPE: WorkflowType<ConversationInput, Value> = WorkflowType::new("AgentConversation")
+pub const WORKFLOW_TYPE: WorkflowType<ConversationInput, Value> = WorkflowType::new(AGENT_TYPE)
     .signals(&[USER_INPUT])
     .queries(&[CONVERSATION, "__state"]);
 /// Signal that continues a conversation.
@@ -19,8 +20,6 @@ pub const CONVERSATION: &str = "Conversation";
 
 /// Maximum number of model turns where the input sets none.
 const DEFAULT_ITERATIONS: u32 = 20;
-/// Maximum number of model turns between two user messages.
-pub const MAX_ITERATIONS: u32 = 100;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ConversationInput {

@@ -6,8 +6,6 @@ use std::time::Duration;
 use platform::UtcTime;
 use workflow::Context;
 
-/// Mark of runs in which a `catch` handles the cancellation.
-const CAUGHT: &str = "cancellation-is-caught";
 /// Time from the cancellation of a run to the end of its handlers.
 const MAX_COMPENSATION: Duration = Duration::from_secs(600);
 
@@ -21,8 +19,7 @@ impl Compensation {
     /// Returns how long the handlers of a run may still take; None where the run is not cancelled, or no time
     /// is left.
     pub fn time_left(&self, run: &Context) -> Option<Duration> {
-        // Runs of an earlier version ended without their handlers.
-        if !run.is_canceled() || !run.patched(CAUGHT) {
+        if !run.is_canceled() {
             return None;
         }
         let now = run.now();

@@ -45,17 +45,6 @@ pub struct Origin {
     pub is_stored: bool,
 }
 
-impl Origin {
-    /// Returns the origin of a definition that is not known to be stored; None where it names no secrets.
-    pub fn inline(definition: &Definition) -> Option<Self> {
-        let document = &definition.document;
-        (!definition.secrets.is_empty()).then(|| Self {
-            process: format!("{}/{}", document.namespace, document.name),
-            is_stored: false,
-        })
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Named {
     pub namespace: String,
@@ -95,17 +84,17 @@ async fn origin(
     let Ok(definition) = compiled.await? else {
         return Ok(None);
     };
-    let Some(origin) = Origin::inline(&definition) else {
+    if definition.secrets.is_empty() {
         return Ok(None);
-    };
+    }
     let document = &definition.document;
     let stored = services
         .definitions
         .digest_of(tenant, &document.namespace, &document.name, &document.version)
         .await?;
     Ok(Some(Origin {
+        process: format!("{}/{}", document.namespace, document.name),
         is_stored: stored.as_deref() == Some(digest),
-        ..origin
     }))
 }
 

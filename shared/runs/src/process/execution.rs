@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::listening::EVENT_SIGNAL;
 use process::Data;
 use process::definition::{Definition, Expression, Span, Template};
 use process::expression::{ExpressionFailure, Scope};
@@ -20,7 +21,7 @@ use super::fault::Fault;
 use super::frame::{View, time};
 use super::inbox::Inbox;
 use super::shown::Shown;
-use super::workflow_type::{APPROVE, EVENT};
+use super::workflow_type::APPROVE;
 
 /// Maximum number of tasks that a process runs, including repetitions and rounds of loops: it stops an
 /// endless process.
@@ -68,7 +69,7 @@ impl Process {
             is_supervised,
             evaluations,
             shown,
-            events: Inbox::new(context, EVENT, event_of),
+            events: Inbox::new(context, EVENT_SIGNAL, event_of),
             approvals: Inbox::new(context, APPROVE, |body| Some(body.clone())),
             comparisons: RefCell::new(Steps::new(COMPARISON_STEPS)),
             executed: Cell::new(0),

@@ -32,7 +32,7 @@ use workflow::{Context, Failure, Registry, RetryPolicy};
 
 use self::call::http::HTTP_CALL;
 use self::call::openapi::OPENAPI_CALL;
-use self::definitions::{FIND, LOAD, Origin};
+use self::definitions::{FIND, LOAD};
 use self::evaluation::Evaluations;
 use self::event::EMIT;
 use self::execution::Process;
@@ -48,7 +48,7 @@ pub use execution::MAX_EXECUTED;
 pub use listening::Wanted;
 pub use program::Program;
 pub use services::{Definitions, ProcessServices};
-pub use workflow_type::{APPROVE, EVENT, WORKFLOW_TYPE};
+pub use workflow_type::{APPROVE, WORKFLOW_TYPE};
 
 /// Maximum length of a number that a message quotes, in characters.
 const MAX_QUOTED: usize = 24;
@@ -128,11 +128,9 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
     })?;
     let definition = definitions::compiled(&program.digest, &text)
         .map_err(|message| wrong(Kind::Configuration, message))?;
-    // A run of an older version does not know where its definition is from.
-    let origin = loaded.origin.or_else(|| Origin::inline(&definition));
     let process = Process::new(
         context,
-        (definition, origin),
+        (definition, loaded.origin),
         input,
         program.is_supervised,
         Evaluations::new(expressions, loaded.account),

@@ -1,7 +1,6 @@
 //! Stores the secrets of a project: sealed JSON values by name, each bound to what may use it.
 //!
-//! Definitions of processes and MCP servers of interactions name them; only the worker opens them. A secret
-//! without a binding, as older versions stored them, is for nothing until the operator binds it.
+//! Definitions of processes and MCP servers of interactions name them; only the worker opens them.
 
 use platform::clock::UtcTime;
 use platform::config::Secret;
@@ -23,9 +22,7 @@ pub struct ProcessSecret {
     pub name: String,
     /// Sealed JSON value.
     pub sealed: String,
-    /// None where an older version stored it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub binding: Option<Binding>,
+    pub binding: Binding,
     /// Time of the last change.
     pub updated_at: UtcTime,
 }
@@ -93,11 +90,7 @@ impl ProcessSecret {
     /// Returns the binding, or why the holder may not use the secret: a sentence with the remedy.
     pub fn binding_for(&self, holder: Holder<'_>) -> Result<&Binding, String> {
         let name = &self.name;
-        let Some(binding) = &self.binding else {
-            return Err(format!(
-                "The secret '{name}' is not bound to what may use it; the operator binds it with 'ops secret bind {name}'."
-            ));
-        };
+        let binding = &self.binding;
         let (is_bound, what, option) = match holder {
             Holder::Process(process) => (
                 binding.processes.iter().any(|bound| bound == process),
@@ -146,7 +139,7 @@ impl ProcessSecrets {
         let record = ProcessSecret {
             name: name.to_owned(),
             sealed: sealer.seal(place, json).await?,
-            binding: Some(binding),
+            binding,
             updated_at: now,
         };
         let key = keys::process_secret(tenant, name);
@@ -164,7 +157,7 @@ impl ProcessSecrets {
         // A value that was set meanwhile must not be replaced by the one before.
         let same_value = Condition::TextIs("sealed", secret.sealed.clone());
         let record = ProcessSecret {
-            binding: Some(binding),
+            binding,
             updated_at: now,
             ..secret
         };
@@ -229,8 +222,6 @@ fn busy() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn texts(texts: &[&str]) -> Vec<String> {
@@ -276,15 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn secret_is_for_its_holders_alone_and_without_a_binding_for_none() {
-        let secret = |binding: Option<Binding>| -> ProcessSecret {
-            let record = json!({ "name": "key", "sealed": "s", "updated_at": "2026-01-02T00:00:00Z" });
-            ProcessSecret {
-                binding,
-                ..serde_json::from_value(record).unwrap()
-            }
+    fn secret_is_for_its_holders_alone() {
+        let bound = ProcessSecret {
+            name: "key".to_owned(),
+            sealed: "s".to_owned(),
+            binding: binding(&["shop/order"], &["docs"], &["a.example"]),
+            updated_at: UtcTime::EPOCH,
         };
-        let bound = secret(Some(binding(&["shop/order"], &["docs"], &["a.example"])));
         bound.binding_for(Holder::Process("shop/order")).unwrap();
         bound.binding_for(Holder::McpServer("docs")).unwrap();
         for holder in [
@@ -296,9 +285,5 @@ mod tests {
             let refusal = bound.binding_for(holder).unwrap_err();
             assert!(refusal.contains("ops secret bind key"), "{refusal}");
         }
-        let refusal = secret(None)
-            .binding_for(Holder::Process("shop/order"))
-            .unwrap_err();
-        assert!(refusal.contains("is not bound"), "{refusal}");
     }
 }

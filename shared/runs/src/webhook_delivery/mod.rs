@@ -7,7 +7,8 @@
 //!
 //! Its runs start and end without events; otherwise a subscription to workflow events would deliver its own
 //! deliveries. Hints at the runs of one subscription form a group of the fair queue, so a slow receiver
-//! delays only its own deliveries.
+//! delays only its own deliveries. The sweeper, which wakes a run after a longer pause, knows the account
+//! alone, so its hints form a group of the account.
 
 mod attempt;
 mod outcome;

@@ -358,19 +358,14 @@ fn secret_is_withheld_from_a_definition_that_is_not_stored() {
         service.url
     ));
     let registry = with_secrets(&json!({ "key": "hush-hush" }), &[service.host()]);
-    // Without an origin, the run began under an older version.
-    for origin in [
-        json!(null),
-        json!({ "process": "tests/sample", "is_stored": false }),
-    ] {
-        let loaded = json!({ "text": text, "account": "account", "origin": origin });
-        let run = run_with(&registry, &text, &json!({})).mock("process_load", move |_| Ok(loaded.clone()));
-        let error = error(run);
-        assert!(
-            error["detail"].as_str().unwrap().contains("ops process load"),
-            "{error}"
-        );
-    }
+    let origin = json!({ "process": "tests/sample", "is_stored": false });
+    let loaded = json!({ "text": text, "account": "account", "origin": origin });
+    let run = run_with(&registry, &text, &json!({})).mock("process_load", move |_| Ok(loaded.clone()));
+    let error = error(run);
+    assert!(
+        error["detail"].as_str().unwrap().contains("ops process load"),
+        "{error}"
+    );
     assert!(service.got().is_empty());
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use events::action::RunAction;
-use platform::{Result, Tenant, UtcTime, metrics};
+use platform::{Result, Tenant, metrics};
 use tracing::warn;
 
 use super::Engine;
@@ -21,9 +21,6 @@ use crate::turn::Turn;
 use crate::turn_failure::TurnFailure;
 use crate::turn_runner::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
-
-/// Time in which a run without events ends, in milliseconds. The attempts of a webhook take two days at most.
-const EXPECTED_END_MS: u64 = 3 * 24 * 3_600_000;
 
 pub(super) struct Known {
     pub state: RunState,
@@ -70,7 +67,7 @@ impl Engine {
                 .state
                 .failed_turn
                 .as_ref()
-                .is_some_and(|task| task.next_attempt_at > draft.now);
+                .is_some_and(|failed| failed.next_attempt_at > draft.now);
             if draft.state.needs_turn() && !waits {
                 next_run = self.make_turn(tenant, known, draft).await?.or(next_run);
                 if !draft.state.needs_turn() {
@@ -160,7 +157,7 @@ impl Engine {
                 run_id: next.state.run_id.clone(),
                 expected: match ending.state.is_unnamed {
                     true => None,
-                    false => self.current_of(tenant, &ending.state, ending.now).await?,
+                    false => self.current_of(tenant, &ending.state).await?,
                 },
             });
             commit.runs.push(next);
@@ -176,11 +173,12 @@ impl Engine {
         }
     }
 
-    /// Returns the run that owns the workflow id. For a run that was expected to end soon, the entry may have
-    /// expired while no worker ran.
-    async fn current_of(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<String>> {
-        if state.is_unannounced && state.started_at.plus_ms(EXPECTED_END_MS) < now {
-            return self.services.store.find_current(tenant, &state.workflow_id).await;
+    /// Returns the run that owns the workflow id of an open run. The entry of a run without events expires,
+    /// and may have done so while no worker ran.
+    async fn current_of(&self, tenant: &Tenant, state: &RunState) -> Result<Option<String>> {
+        let store = &self.services.store;
+        if state.is_unannounced && store.find_current(tenant, &state.workflow_id).await?.is_none() {
+            return Ok(None);
         }
         Ok(Some(state.run_id.clone()))
     }

@@ -1,5 +1,6 @@
 //! Executes a run's outbox, at least once per effect.
 
+use events::envelope::is_name;
 use futures::future::BoxFuture;
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
@@ -291,14 +292,12 @@ impl Engine {
     }
 }
 
-/// Returns the document that an input names.
+/// Returns the document that an input names, under the same rule as one that an event names.
 pub fn document_of(input: &crate::payload::Payload) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         document_id: Option<String>,
     }
     let named: Named = serde_json::from_str(input.json()).ok()?;
-    named
-        .document_id
-        .filter(|id| (1..=200).contains(&id.len()) && !id.chars().any(char::is_control))
+    named.document_id.filter(|id| is_name(id))
 }

@@ -18,7 +18,8 @@ pub struct Hint {
 }
 
 impl Engine {
-    /// Sends a hint. A failure counts as a lost hint: the sweeper finds the run when it is due.
+    /// Sends a hint at a run that was not read, in the group of its account. A failure counts as a lost hint:
+    /// the sweeper finds the run when it is due.
     pub(crate) async fn hint(&self, tenant: &Tenant, run_id: &str, delay_ms: u64) {
         self.hint_as(tenant, run_id, tenant.account(), delay_ms).await;
     }

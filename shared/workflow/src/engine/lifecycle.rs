@@ -1,6 +1,7 @@
 //! Builds the platform's events about runs: started, and ended.
 
 use events::action::RunAction;
+use events::document_processed::CONTENT_OBJECT;
 use events::envelope::{Category, Envelope, RawObject, raw};
 use events::records::events::EventRecord;
 use platform::Result;
@@ -39,7 +40,7 @@ fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) ->
     }
     // The events of a run about a document name the document as their resource.
     let (resource_type, resource_id) = match &state.about.document_id {
-        Some(document) => ("content_object", document),
+        Some(document) => (CONTENT_OBJECT, document),
         None => ("workflow_run", &state.run_id),
     };
     let envelope = Envelope {

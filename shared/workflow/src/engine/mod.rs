@@ -1,4 +1,4 @@
-//! Drives runs, one operation a file; one function writes them all.
+//! Drives runs, one operation a file; one function writes all runs and updates.
 //!
 //! Every operation may be cut off anywhere, be repeated, or run twice at the same time. Only the version
 //! condition of a run's state decides what happened. Effects outside of the run (a child run, a message to
@@ -49,8 +49,7 @@ pub use delivery::link_of;
 pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;
-pub use start::{IdReuse, MAX_WORKFLOW_ID, StartRun, StartedRun, is_workflow_id};
-pub use update::PostedUpdate;
+pub use start::{IdReuse, StartRun, StartedRun};
 
 /// Length of a commit id in hexadecimal digits: enough to be unique among the few dozen that a state keeps.
 const COMMIT_ID_LENGTH: usize = 12;

@@ -4,7 +4,7 @@ use events::action::RunAction;
 use events::records::deliveries::DeliveryWrite;
 use platform::races::{RacePolicy, Races};
 use platform::records::Guard;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, ids};
 
 use super::Engine;
 use super::delivery::link_of;
@@ -17,9 +17,6 @@ use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};
 use crate::store::Commit;
-
-/// In characters, as for every id in a path.
-pub const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
 
 /// Behaviour of a start if a run with the workflow id has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -219,11 +216,6 @@ pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: 
     draft
 }
 
-pub fn is_workflow_id(text: &str) -> bool {
-    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
-    (1..=MAX_WORKFLOW_ID).contains(&text.chars().count()) && text.chars().all(fits)
-}
-
 /// Fails with 400 for a start that is never possible.
 pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if registry.find_workflow(&start.workflow_type).is_none() {
@@ -237,9 +229,10 @@ pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if start.is_unnamed && start.run_id.is_none() {
         return Err(Error::internal("a run without a name has no run id"));
     }
-    if !is_workflow_id(&start.workflow_id) {
+    if !ids::is_workflow_id(&start.workflow_id) {
         return Err(Error::invalid(format!(
-            "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+            "A workflow id has 1 to {} characters, without '#', '/' and control characters.",
+            ids::MAX_ID_LENGTH
         )));
     }
     let program = start.program.as_deref().unwrap_or_default();

@@ -6,46 +6,24 @@ use platform::races::{RacePolicy, Races};
 use platform::{Result, Tenant};
 
 use super::Engine;
-use crate::payload::Payload;
+use super::write::WriteOutcome;
 use crate::registry::Publish;
-use crate::store::{Commit, Committed};
+use crate::store::Commit;
 use crate::updates::UpdateMessage;
 
-#[derive(Clone, Debug)]
-pub struct PostedUpdate {
-    pub kind: String,
-    /// For people.
-    pub message: String,
-    /// For programs.
-    pub details: Option<Payload>,
-    /// Part of the run that the update is about.
-    pub workstream_id: Option<String>,
-}
-
 impl Engine {
-    /// Posts an update to the followers of a run, even of a closed one. 404 if the run does not exist.
-    pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &PostedUpdate) -> Result<()> {
+    /// Posts an update, at the current time, to the followers of a run, even of a closed one. 404 if the run
+    /// does not exist.
+    pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &UpdateMessage) -> Result<()> {
         let started_at = self.get(tenant, run_id).await?.started_at;
         let mut races = Races::new(&RacePolicy::RUN, "the updates of a run");
         loop {
-            let message = UpdateMessage {
-                timestamp: 0,
-                kind: update.kind.clone(),
-                message: update.message.clone(),
-                details: update.details.clone(),
-                workstream_id: update.workstream_id.clone(),
-            };
+            let updates = self.numbered_updates(tenant, (run_id, started_at), vec![update.clone()]);
             let commit = Commit {
-                updates: Some(
-                    self.numbered_updates(tenant, (run_id, started_at), vec![message])
-                        .await?,
-                ),
+                updates: Some(updates.await?),
                 ..Commit::default()
             };
-            if self.services.store.commit(tenant, &commit).await? == Committed::Done {
-                if let Some(listener) = &self.services.listener {
-                    listener.changed(tenant, run_id);
-                }
+            if let WriteOutcome::Done(_) = self.write(tenant, commit).await? {
                 return Ok(());
             }
             self.lost(&mut races).await?;
@@ -58,15 +36,8 @@ impl Engine {
         Arc::new(move |update| {
             let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
             Box::pin(async move {
-                let mut message = UpdateMessage::from_new(update)?;
-                message.shorten();
-                let update = PostedUpdate {
-                    kind: message.kind,
-                    message: message.message,
-                    details: message.details,
-                    workstream_id: message.workstream_id,
-                };
-                Ok(engine.post_update(&tenant, &run_id, &update).await?)
+                let message = UpdateMessage::from_new(update)?;
+                Ok(engine.post_update(&tenant, &run_id, &message).await?)
             })
         })
     }

@@ -1,4 +1,4 @@
-//! Contains the only function that writes runs.
+//! Contains the only function that writes runs and their updates.
 
 use events::publish;
 use platform::queue::MAX_DELAY;
@@ -28,7 +28,7 @@ pub(super) enum WriteOutcome {
 
 impl Engine {
     /// Writes a commit. Adds its events and update messages, and the change of the delivery that the run
-    /// carries out. After a lost response, the stored state says whether the write happened.
+    /// carries out. After a lost response, the stored state or update says whether the write happened.
     pub(super) async fn write(&self, tenant: &Tenant, mut commit: Commit) -> Result<WriteOutcome> {
         let commit_id = self.new_commit_id();
         commit.delivery = delivery_of(&mut commit.runs, commit.delivery);
@@ -53,8 +53,9 @@ impl Engine {
         };
         match committed {
             Committed::Stale => {
-                // The faster write may be this one: its response was lost and the request was repeated.
-                if !self.find_commit(tenant, &commit, &commit_id).await? {
+                // The faster write may be this one: its response was lost and the request was repeated. An
+                // update alone is a transaction, whose repetition is not refused.
+                if commit.runs.is_empty() || !self.find_commit(tenant, &commit, &commit_id).await? {
                     return Ok(WriteOutcome::Stale);
                 }
             }
@@ -69,28 +70,33 @@ impl Engine {
         for event in &commit.events {
             publish::publish_stored(self.services.bus.as_ref(), event).await;
         }
-        let mut states = Vec::new();
+        let (mut states, mut changed) = (Vec::new(), commit.updates.map(|updates| updates.run_id));
         for (draft, wake) in commit.runs.into_iter().zip(waking) {
             if let Some(delay_ms) = wake {
                 self.hint_at(tenant, &draft.state, delay_ms).await;
             }
-            if let Some(listener) = &self.services.listener
-                && (commit.updates.is_some() || draft.state.is_closed())
-            {
-                listener.changed(tenant, &draft.state.run_id);
+            if draft.state.is_closed() {
+                changed = Some(draft.state.run_id.clone());
             }
             states.push(draft.state);
+        }
+        if let (Some(listener), Some(run_id)) = (&self.services.listener, changed) {
+            listener.changed(tenant, &run_id);
         }
         Ok(WriteOutcome::Done(states))
     }
 
     /// Returns whether a commit with an unknown outcome happened.
     async fn find_commit(&self, tenant: &Tenant, commit: &Commit, commit_id: &str) -> Result<bool> {
-        let Some(draft) = commit.runs.first() else {
-            return Ok(false);
-        };
-        let found = self.services.store.find(tenant, &draft.state.run_id).await?;
-        Ok(found.is_some_and(|state| state.commits.iter().any(|id| id == commit_id)))
+        let store = &self.services.store;
+        if let Some(draft) = commit.runs.first() {
+            let state = store.find(tenant, &draft.state.run_id).await?;
+            return Ok(state.is_some_and(|state| state.commits.iter().any(|id| id == commit_id)));
+        }
+        match &commit.updates {
+            Some(updates) => store.has_updates(tenant, updates).await,
+            None => Ok(false),
+        }
     }
 
     async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {

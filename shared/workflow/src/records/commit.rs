@@ -8,8 +8,9 @@ use platform::tenant::Tenant;
 use super::current_runs::{EndedCurrent, with_current, with_ended};
 use super::run_place::RunPlace;
 use super::run_updates::with_updates;
-use super::runs::{HistoryChunk, RUNNING, RunRecord, Runs};
+use super::runs::{HistoryChunk, RunRecord, Runs};
 use crate::removal_plan;
+use crate::status::RunStatus;
 use crate::store::{Commit, Committed};
 
 /// Labels of the steps of a commit.
@@ -73,7 +74,7 @@ impl Runs {
             transaction = with_current(transaction, tenant, current, expires_at)?.labelled(CURRENT);
         }
         if let Some(parent) = &commit.parent {
-            let under_way = Condition::TextIs("status", RUNNING.to_owned());
+            let under_way = Condition::TextIs("status", RunStatus::Running.as_str().to_owned());
             transaction = transaction
                 .check(&keys::run(tenant, parent), under_way)?
                 .labelled(PARENT);

@@ -59,6 +59,13 @@ impl Runs {
         Ok(head.unwrap_or_default())
     }
 
+    /// Returns whether a write of update messages happened.
+    pub async fn has_updates(&self, tenant: &Tenant, updates: &UpdatesWrite) -> Result<bool> {
+        let before = updates.records.first().map_or(0, |record| record.first - 1);
+        let most = updates.records.len();
+        Ok(self.next_updates(tenant, &updates.run_id, before, most).await? == updates.records)
+    }
+
     /// Returns the newest update messages, oldest first: at least `most` messages if there are that many.
     pub async fn newest_updates(&self, tenant: &Tenant, run: &str, most: u64) -> Result<Vec<UpdatesRecord>> {
         let query = updates_after(tenant, run, 0).order(Order::Descending);

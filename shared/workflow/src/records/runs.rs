@@ -11,10 +11,10 @@ use platform::records::{Order, Query, Table, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
-/// Status of a run that is under way.
-pub const RUNNING: &str = "RUNNING";
+use crate::status::RunStatus;
+
 /// Status of most runs. The index by status omits it: a listing of completed runs reads another index.
-pub const COMPLETED: &str = "COMPLETED";
+pub const COMPLETED: &str = RunStatus::Completed.as_str();
 /// Status of the mark that replaces a run during its removal.
 pub const REMOVED: &str = "REMOVED";
 

@@ -7,7 +7,7 @@ use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use workflow::draft::Draft;
 use workflow::event::Event;
-use workflow::records::{DueRun, UpdatesHead};
+use workflow::records::{DueRun, UpdatesHead, UpdatesWrite};
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::store::{Commit, Committed, Store};
@@ -224,6 +224,14 @@ impl Store for Shared {
             .updates
             .get(run_id)
             .map_or_else(UpdatesHead::default, |(head, _)| *head))
+    }
+
+    async fn has_updates(&self, _: &Tenant, updates: &UpdatesWrite) -> Result<bool> {
+        self.travel("a read").await?;
+        let world = self.lock();
+        let stored = world.memory.updates.get(&updates.run_id);
+        let has = |messages| stored.is_some_and(|(_, stored)| stored.contains(messages));
+        Ok(updates.records.iter().all(|record| has(&record.messages)))
     }
 
     async fn put_payload(&self, key: &str, json: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod filter;
 
+use events::listening::EVENT_SIGNAL;
 use process::Data;
 use process::definition::{EventFilter, Foreach, Listen, Read, Strategy, Until};
 use process::flow::event::Attributes;
@@ -14,7 +15,6 @@ use crate::process::frame::View;
 use crate::process::inbox::Reader;
 use crate::process::listening::Hearing;
 use crate::process::outcome::{Done, Worked};
-use crate::process::workflow_type::EVENT;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, listen: &Listen, input: Data) -> Worked {
     let mut wanted = Wanted::from_strategy(&listen.strategy);
@@ -68,7 +68,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, listen: &Listen, inp
 /// Returns the next event and its position, whether a filter matches it or not.
 async fn next(process: &Process, view: &View<'_>, reader: &mut Reader) -> Result<(usize, Data), Fault> {
     let context = &view.frame.context;
-    process.shown.waits_for(view.frame.number, Some(EVENT));
+    process.shown.waits_for(view.frame.number, Some(EVENT_SIGNAL));
     let next = process.events.next(context, reader).await;
     process.shown.waits_for(view.frame.number, None);
     next.map_err(|failure| Fault::from_failure(&failure, context, view.pointer))

@@ -12,8 +12,6 @@ use crate::process::execution::Process;
 use crate::process::fault::Fault;
 use crate::process::frame::View;
 
-/// Mark of runs in which an event that an expression fails on does not match.
-const UNMATCHED: &str = "failing-event-does-not-match";
 /// Maximum number of such events that a run tells its followers.
 const MAX_TOLD: u32 = 20;
 
@@ -50,15 +48,11 @@ async fn about_event(
         Ok(results) => return Ok(Some(results)),
         Err(failure) => failure,
     };
-    let context = &view.frame.context;
-    // Runs of an earlier version ended here.
-    if !context.patched(UNMATCHED) {
-        return Err(Fault::no_result(&failure, view.pointer));
-    }
     let unmatched = process.unmatched.get() + 1;
     process.unmatched.set(unmatched);
     if unmatched <= MAX_TOLD {
         let details = json!({ "task": view.pointer });
+        let context = &view.frame.context;
         context.publish("WARNING", &format!("An event does not match. {failure}"), details);
     }
     Ok(None)
