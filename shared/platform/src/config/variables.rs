@@ -47,11 +47,11 @@ pub const TASK_QUEUE: Variable = variable(
 );
 pub const PAGE_TOKEN_KEY: Variable = variable(
     "MILLRACE_PAGE_TOKEN_KEY",
-    "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
+    "key, of any length, that encrypts the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
 );
 pub const PAGE_TOKEN_SECRET: Variable = variable(
     "MILLRACE_PAGE_TOKEN_SECRET",
-    "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
+    "name or ARN of the Secrets Manager secret with the key that encrypts the page tokens of listings",
 );
 pub const EVENT_BUS: Variable = variable("MILLRACE_EVENT_BUS", "name of the EventBridge bus");
 pub const EVENTS_TABLE: Variable = variable(
