@@ -14,7 +14,6 @@ use platform::{Error, Result};
 
 use crate::import::rounding::Rounding;
 use crate::schema::defaults::DefaultValue;
-use crate::schema::exact::is_exact;
 use crate::schema::manifest::ManifestColumn;
 use crate::schema::types::ColumnType;
 use crate::tables::sql;
@@ -351,26 +350,14 @@ fn timestamp(cast: &str, text: &str) -> String {
 }
 
 /// Returns the value of `column` in rows of an import that omits it, as SQL of its type; NULL without a
-/// default. Manifests may have defaults that an older release took and rounded.
+/// default.
 pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     let to = column.column_type.duckdb_type();
     let default = column.definition().default_value().map_err(Error::internal)?;
     Ok(match default {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
-            Some(text) => {
-                let is_exact = is_exact(&text, column.column_type);
-                let text = sql::literal(&text);
-                match is_exact {
-                    true => Conversion::new(column.column_type, None, &text),
-                    false => Conversion {
-                        column_type: column.column_type,
-                        readings: vec![Reading::plain(&text)],
-                        text,
-                    },
-                }
-                .value()
-            }
+            Some(text) => Conversion::new(column.column_type, None, &sql::literal(&text)).value(),
             None => format!("CAST(NULL AS {to})"),
         },
         None => format!("CAST(NULL AS {to})"),
