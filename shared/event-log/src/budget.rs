@@ -17,7 +17,7 @@ pub(crate) fn fits(
     let Some(memory_mb) = machine.function_memory_mb else {
         return Ok(());
     };
-    let disk_mb = environment.number(variables::TMP_MB, 0)?;
+    let disk_mb = environment.number(variables::TMP_MB)?;
     let (memory, disk) = (limits.function_memory_bytes(), files_bytes + limits.temp_bytes);
     if memory > memory_mb * MIB {
         return Err(ConfigError::new(format!(

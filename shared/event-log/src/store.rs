@@ -50,8 +50,8 @@ impl LogStoreConfig {
         Ok(Self {
             program: None,
             directory: environment.cache_folder().join("millrace-log"),
-            cache_bytes: environment.number(variables::CACHE_MB, 1_024)? * MIB,
-            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
+            cache_bytes: environment.number(variables::CACHE_MB)? * MIB,
+            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB)? * MIB,
             max_children: 1,
         })
     }

@@ -35,7 +35,7 @@ impl ArchiverConfig {
         Ok(Self {
             program: None,
             folder: environment.cache_folder().join("millrace-archiver"),
-            memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
+            memory_bytes: environment.number(variables::QUERY_MEMORY_MB)? * MIB,
             retention: Retention::from_environment(environment)?,
             crash: Crash::Never,
         })

@@ -18,7 +18,7 @@ impl StoreConfig {
         let Some(memory_mb) = machine.function_memory_mb else {
             return Ok(self);
         };
-        let disk_mb = environment.number(variables::TMP_MB, 0)?;
+        let disk_mb = environment.number(variables::TMP_MB)?;
         self.within(memory_mb * MIB, disk_mb * MIB)
     }
 
