@@ -17,7 +17,6 @@ use platform::tenant::check_id;
 use platform::{Error, Result};
 use tempfile::TempDir;
 
-use crate::budget::fits;
 use crate::logs::{LogFile, Logs};
 use crate::tail::MAX_TAIL_BYTES;
 
@@ -59,7 +58,7 @@ impl LogStoreConfig {
     /// Refuses to start in a Lambda function with too little memory or temporary disk.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.query_memory_bytes);
-        fits(environment, machine, &limits, self.cache_bytes + MAX_TAIL_BYTES)?;
+        limits.free_disk(self.cache_bytes + MAX_TAIL_BYTES, environment, machine)?;
         Ok(self)
     }
 }
