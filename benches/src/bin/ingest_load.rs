@@ -11,13 +11,13 @@ use events::publish::Publisher;
 use events::records::channels::Channels;
 use events::records::events::Events;
 use events::records::ingest_counts::IngestCounts;
-use events::signature;
 use ingest_function::{ChannelRates, Ingest};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::server::{self, Limits};
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
+use platform::auth::api_key::secret_hash;
 use platform::config::{CorsOrigins, EdgeConfig, Environment};
 use platform::records::{Condition, Key, Table, Written};
 use platform::{Clock, Tenant, ids};
@@ -166,7 +166,7 @@ fn channel(token: &str) -> StoredChannel {
         signature: None,
         signing_secret: None,
         enabled: true,
-        token_hash: signature::token_hash(token),
+        token_hash: secret_hash(token),
         token_hint: "x".to_owned(),
         created_at: now,
         updated_at: now,

@@ -6,7 +6,8 @@
 
 use axum::http::{HeaderMap, header};
 use events::channel::StoredChannel;
-use events::signature::{Algorithm, SignatureRule, token_hash};
+use events::signature::{Algorithm, SignatureRule};
+use platform::auth::api_key::secret_hash;
 use platform::config::Secret;
 use platform::sealing::Place;
 use platform::{Error, Result, Tenant};
@@ -37,7 +38,7 @@ pub async fn admitted(
     let stored = channel
         .as_ref()
         .map_or(NO_TOKEN, |channel| channel.token_hash.as_str());
-    let hash = token_hash(token.as_deref().unwrap_or_default());
+    let hash = secret_hash(token.as_deref().unwrap_or_default());
     let is_token = bool::from(hash.as_bytes().ct_eq(stored.as_bytes()));
     let rule = channel.as_ref().and_then(|channel| channel.signature.clone());
     let mut is_signed = false;

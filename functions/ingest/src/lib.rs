@@ -23,8 +23,6 @@ use platform::{Clock, Error};
 
 pub use rate::ChannelRates;
 
-/// Default largest body, in KiB.
-const DEFAULT_MAX_BODY_KB: u64 = 256;
 /// Largest value that can be configured, in KiB: Lambda accepts 6 MB.
 const MOST_BODY_KB: u64 = 5_000;
 
@@ -62,7 +60,7 @@ impl Ingest {
 
 /// Reads the largest body, in bytes, from `MILLRACE_INGEST_MAX_BODY_KB`.
 fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
-    let limit_kb = environment.number(variables::INGEST_MAX_BODY_KB, DEFAULT_MAX_BODY_KB)?;
+    let limit_kb = environment.number(variables::INGEST_MAX_BODY_KB)?;
     match usize::try_from(limit_kb) {
         Ok(kb) if (1..=MOST_BODY_KB).contains(&limit_kb) => Ok(kb * 1_024),
         _ => Err(ConfigError::new(format!(

@@ -48,8 +48,8 @@ impl ChannelRates {
         counts: IngestCounts,
         clock: Clock,
     ) -> Result<Self, ConfigError> {
-        let rate = environment.number(variables::INGEST_CHANNEL_RATE, 0)?;
-        let instances = environment.number(variables::INGEST_CONCURRENCY, 1)?.max(1);
+        let rate = environment.number(variables::INGEST_CHANNEL_RATE)?;
+        let instances = environment.number(variables::INGEST_CONCURRENCY)?.max(1);
         let most = rate.saturating_mul(WINDOW_SECONDS.unsigned_abs());
         Ok(Self {
             most: (most > 0).then_some(most),

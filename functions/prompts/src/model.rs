@@ -92,7 +92,7 @@ impl PromptTemplate {
             created_at: record.created_at,
             updated_at: record.updated_at,
             message: record.message,
-            published_version: record.published_version.filter(|number| *number > 0),
+            published_version: Some(record.published_version).filter(|number| *number > 0),
             warnings: Vec::new(),
         }
     }

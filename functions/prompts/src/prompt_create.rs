@@ -98,7 +98,7 @@ async fn handler(
         created_at: call.now,
         updated_at: call.now,
         message: body.message,
-        published_version: Some(0),
+        published_version: 0,
         revision: 0,
     };
     check_name("name", &prompt.name)?;

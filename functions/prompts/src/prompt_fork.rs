@@ -71,7 +71,7 @@ async fn handler(
         created_at: call.now,
         updated_at: call.now,
         message: None,
-        published_version: Some(0),
+        published_version: 0,
         revision: 0,
         ..original
     };

@@ -48,6 +48,6 @@ async fn handler(
         .version(&tenant, &path.pt_id, Some(path.version))
         .await?;
     // A version is answered as it was written; what is published is a property of the template.
-    prompt.published_version = None;
+    prompt.published_version = 0;
     Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)))
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use platform::config::{ConfigError, Environment, Secret};
+use platform::config::{ConfigError, Environment};
 use platform::deployment::Backend as _;
 use platform::http::service::normalized;
 use platform::telemetry::{self, Format};
@@ -26,7 +26,7 @@ use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use crate::layers::Layers;
 use crate::queue_server::{self, OtherRunner};
 use crate::runner::Service;
-use crate::secrets::secret;
+use crate::secrets::queue_secret;
 use crate::server::{self, Limits};
 use crate::services::{self, Ports, Services};
 
@@ -108,7 +108,7 @@ async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
         }
         let endpoint = data.queues().filter(|endpoint| last.as_ref() != Some(endpoint));
         if let Some(endpoint) = endpoint {
-            let secret = Secret::new(secret(&data, "services")?);
+            let secret = queue_secret(&data)?;
             // One that does not answer is asked again.
             if OtherRunner::new(&endpoint, &secret).stop().await.is_ok() {
                 last = Some(endpoint);

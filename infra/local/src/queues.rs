@@ -1,6 +1,7 @@
 //! Lists the queues of `template.yaml`, each with its settings; a test compares the two.
 //!
-//! The concurrency is that of one machine, and the shares are those of fair queues.
+//! The concurrency is that of one machine, at most the template's except for tasks. The shares are those of
+//! fair queues, of which a template has no setting.
 
 use platform::config::variables::{self, Variable};
 
@@ -93,12 +94,13 @@ mod tests {
             );
             let source = format!("Queue: !GetAtt {resource}.Arn\n");
             let batch_size = number(&template, &source, "BatchSize: ");
-            let is_single = settings.name == TASKS.name;
-            assert_eq!(
-                settings.batch_size as u64,
-                if is_single { 1 } else { batch_size },
-                "{resource}"
-            );
+            if settings.name == TASKS.name {
+                assert_eq!((settings.batch_size, batch_size), (1, 10), "{resource}");
+                continue;
+            }
+            assert_eq!(settings.batch_size as u64, batch_size, "{resource}");
+            let concurrency = number(&template, &source, "MaximumConcurrency: ");
+            assert!(u64::from(settings.concurrency) <= concurrency, "{resource}");
         }
     }
 }

@@ -43,9 +43,6 @@ use crate::services::{Ports, Services};
 use crate::upkeep::Upkeep;
 
 const MIB: u64 = 1_024 * 1_024;
-/// Cache of data files, and cache of the log's files, in bytes, enough for a few active stores; they are on
-/// the same disk as the object store.
-const CACHE_BYTES: u64 = 2_048 * MIB;
 /// Cache of data files for background imports, in bytes.
 const IMPORTER_CACHE_BYTES: u64 = 1_024 * MIB;
 /// Deadline of one step of an import. No gateway cuts it off here.
@@ -181,7 +178,6 @@ fn consume(
 fn store_config(environment: &Environment) -> Result<StoreConfig, ConfigError> {
     Ok(StoreConfig {
         directory: environment.cache_folder(),
-        cache_bytes: CACHE_BYTES,
         max_children: MAX_QUERIES,
         import_deadline: IMPORT_DEADLINE,
         crash_at: Step::from_environment(environment)?,
@@ -203,7 +199,6 @@ fn importer_config(config: &StoreConfig) -> StoreConfig {
 fn log_config(environment: &Environment) -> Result<LogStoreConfig, ConfigError> {
     Ok(LogStoreConfig {
         directory: environment.cache_folder().join("log"),
-        cache_bytes: CACHE_BYTES,
         max_children: MAX_QUERIES,
         ..LogStoreConfig::from_environment(environment)?
     })

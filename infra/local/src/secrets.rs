@@ -15,6 +15,11 @@ pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> 
         .map_err(|_| ConfigError::new(format!("{} is not a key; remove it.", path.display())))
 }
 
+/// Reads the secret that the queues of this directory's runner require.
+pub(crate) fn queue_secret(data: &DataDir) -> Result<Secret, ConfigError> {
+    secret(data, "services").map(Secret::new)
+}
+
 /// Makes a secret of letters, digits, `-` and `_`.
 pub(crate) fn random_secret() -> Secret {
     let mut random = [0_u8; 24];

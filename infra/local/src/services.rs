@@ -36,7 +36,7 @@ use crate::queue::{Handler, LocalQueue, SetAside};
 use crate::queue_server::{OtherRunner, RemoteQueue};
 use crate::queues::{EVENTS, QUEUES, Settings};
 use crate::sealer::LocalSealer;
-use crate::secrets::secret;
+use crate::secrets::{queue_secret, secret};
 use crate::signing_key::LocalSigningKey;
 
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -54,30 +54,51 @@ pub const TABLES: [(&str, TableKind); 4] = [
 ];
 
 /// Names of the signing keys.
-const SERVICE_KEY: &str = "services";
-const DIGEST_KEY: &str = "digests";
-/// What a deployment names by variables, beside its queues, and the name of it in this process.
-const NAMES: [(Variable, &str); 11] = [
-    (variables::RECORDS_TABLE, RECORDS_TABLE),
-    (variables::AUDIT_TABLE, AUDIT_TABLE),
-    (variables::RUNS_TABLE, RUNS_TABLE),
-    (variables::EVENTS_TABLE, EVENTS_TABLE),
-    (variables::EVENT_DEAD_LETTER_QUEUE, "event-dead-letters"),
-    (variables::EVENT_BUS, "events"),
-    (variables::SEALING_KEY, "secrets"),
-    (variables::SERVICE_KEY, SERVICE_KEY),
-    (variables::DIGEST_KEY, DIGEST_KEY),
-    (variables::TOKEN_ISSUER, ISSUER),
-    (variables::TOKEN_AUDIENCE, AUDIENCE),
+const SERVICE_KEY: &str = "service-signing";
+const DIGEST_KEY: &str = "digest-signing";
+
+/// Value that this process gives to a variable of a deployment.
+#[derive(Clone, Copy)]
+enum Own {
+    Text(&'static str),
+    /// Path in the data directory.
+    Path(&'static str),
+    /// Secret of the data directory.
+    Secret(&'static str),
+}
+
+/// Variables with a value of this process, beside those of its queues and its bucket.
+const OWN: [(Variable, Own); 15] = [
+    (variables::RECORDS_TABLE, Own::Text(RECORDS_TABLE)),
+    (variables::AUDIT_TABLE, Own::Text(AUDIT_TABLE)),
+    (variables::RUNS_TABLE, Own::Text(RUNS_TABLE)),
+    (variables::EVENTS_TABLE, Own::Text(EVENTS_TABLE)),
+    (
+        variables::EVENT_DEAD_LETTER_QUEUE,
+        Own::Text("event-dead-letters"),
+    ),
+    (variables::EVENT_BUS, Own::Text("events")),
+    (variables::SEALING_KEY, Own::Text("secrets")),
+    (variables::SERVICE_KEY, Own::Text(SERVICE_KEY)),
+    (variables::DIGEST_KEY, Own::Text(DIGEST_KEY)),
+    (variables::TOKEN_ISSUER, Own::Text(ISSUER)),
+    (variables::TOKEN_AUDIENCE, Own::Text(AUDIENCE)),
+    (variables::CORS_ORIGINS, Own::Text("*")),
+    (variables::CACHE_DIR, Own::Path("cache")),
+    (variables::JWKS, Own::Path("keys/jwks.json")),
+    (variables::PAGE_TOKEN_KEY, Own::Secret("page-tokens")),
 ];
-/// Further variables of a deployment whose value is this process's own.
-const OTHERS: [Variable; 5] = [
+/// Further variables that this process does not read, or sets once it knows its port.
+const IGNORED: [Variable; 5] = [
     variables::API_URL,
-    variables::JWKS,
-    variables::PAGE_TOKEN_KEY,
+    variables::METRICS_NAMESPACE,
     variables::PAGE_TOKEN_SECRET,
+    variables::TMP_MB,
     variables::TOKEN_SHARED_SECRET,
 ];
+/// Default of `MILLRACE_CACHE_MB` here, enough for a few active stores: the cache is on the same disk as the
+/// object store.
+const CACHE_MB: &str = "2048";
 
 pub(crate) const RECORDS_FILE: &str = "records.sqlite";
 /// Maximum number of expired records that are removed at once.
@@ -146,7 +167,7 @@ impl Services {
         let objects = LocalObjects::open(data, environment, aws.as_ref())?;
         let queues = QUEUES.map(|(_, settings)| (settings.name, LocalQueue::new(settings)));
         Ok(Self {
-            environment: with_own_names(data, environment, &objects)?,
+            environment: with_own_values(data, environment)?,
             records,
             embedded,
             objects,
@@ -156,7 +177,7 @@ impl Services {
             digest_key: LocalSigningKey::of_digests(data)?,
             queues: Arc::new(queues.into()),
             other: (!data.is_ours()).then(|| data.queues()).flatten(),
-            secret: Secret::new(secret(data, "services")?),
+            secret: queue_secret(data)?,
             aws,
             ports: Ports::default(),
         })
@@ -277,11 +298,14 @@ impl Backend for Services {
         Arc::<LocalSealer>::clone(&self.sealer)
     }
 
-    fn signing_key(&self, key_id: String) -> Arc<dyn SigningKey> {
-        Arc::new(match key_id.as_str() {
-            DIGEST_KEY => self.digest_key.clone(),
-            _ => self.service_key.clone(),
-        })
+    fn signing_key(&self, key_id: String) -> Result<Arc<dyn SigningKey>, ConfigError> {
+        match key_id.as_str() {
+            SERVICE_KEY => Ok(Arc::new(self.service_key.clone())),
+            DIGEST_KEY => Ok(Arc::new(self.digest_key.clone())),
+            _ => Err(ConfigError::new(format!(
+                "The data directory has no signing key '{key_id}'."
+            ))),
+        }
     }
 
     fn secrets(&self) -> Option<Arc<dyn SecretStore>> {
@@ -304,28 +328,30 @@ impl Backend for Services {
     }
 }
 
+/// Returns every variable with a value of this process. The bucket is of the environment where objects are in
+/// S3.
+fn own_values(environment: &Environment) -> impl Iterator<Item = (Variable, Own)> {
+    let queues = QUEUES.map(|(variable, settings)| (variable, Own::Text(settings.name)));
+    let is_in_files = environment.optional(variables::OBJECTS) != Some("s3");
+    let bucket = is_in_files.then_some((variables::DATA_BUCKET, Own::Text(DATA_BUCKET)));
+    OWN.into_iter().chain(queues).chain(bucket)
+}
+
 /// Fails if a variable is set that the runner would ignore: its user expects an effect.
 pub(crate) fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
-    let names = NAMES.into_iter().map(|(variable, _)| variable);
-    let queues = QUEUES.into_iter().map(|(variable, _)| variable);
-    let mut all = names.chain(queues).chain(OTHERS);
+    let own = own_values(environment).map(|(variable, _)| variable);
+    let mut all = own.chain(IGNORED);
     match all.find(|variable| environment.optional(*variable).is_some()) {
         None => Ok(()),
         Some(variable) => Err(ConfigError::new(format!(
-            "The variable {variable} is for deployed functions, and the local runner would ignore it: it has tokens, keys, tables \
-             and queues of its own. Remove it."
+            "The variable {variable} is for deployed functions, and the local runner would ignore it: it has tokens, keys, tables, \
+             queues, a bucket and folders of its own. Remove it."
         ))),
     }
 }
 
-/// Returns the environment with the names of this process's own services.
-fn with_own_names(
-    data: &DataDir,
-    environment: &Environment,
-    objects: &LocalObjects,
-) -> Result<Environment, ConfigError> {
-    let names = NAMES.map(|(variable, name)| (variable, name.to_owned()));
-    let queues = QUEUES.map(|(variable, settings)| (variable, settings.name.to_owned()));
+/// Returns the environment with the values of this process.
+fn with_own_values(data: &DataDir, environment: &Environment) -> Result<Environment, ConfigError> {
     let path = |name| {
         let path = data.path(name);
         let text = path.to_str().map(str::to_owned);
@@ -336,18 +362,19 @@ fn with_own_names(
             ))
         })
     };
-    let own = [
-        (variables::CACHE_DIR, path("cache")?),
-        (variables::CORS_ORIGINS, "*".to_owned()),
-        (variables::JWKS, path("keys/jwks.json")?),
-        (variables::PAGE_TOKEN_KEY, secret(data, "page-tokens")?),
-    ];
-    let bucket = match objects {
-        LocalObjects::Files { .. } => Some((variables::DATA_BUCKET, DATA_BUCKET.to_owned())),
-        LocalObjects::S3(_) => None,
-    };
-    let environment = environment.clone().with(names).with(queues);
-    Ok(environment.with(own).with(bucket))
+    let mut values = Vec::new();
+    for (variable, own) in own_values(environment) {
+        let value = match own {
+            Own::Text(text) => text.to_owned(),
+            Own::Path(name) => path(name)?,
+            Own::Secret(name) => secret(data, name)?,
+        };
+        values.push((variable, value));
+    }
+    if environment.optional(variables::CACHE_MB).is_none() {
+        values.push((variables::CACHE_MB, CACHE_MB.to_owned()));
+    }
+    Ok(environment.clone().with(values))
 }
 
 pub(crate) fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigError> {
@@ -362,4 +389,58 @@ pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), Conf
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
     Ok((listener, address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(values: &[(Variable, &str)]) -> Environment {
+        let empty = Environment::from_variables([]).unwrap();
+        empty.with(
+            values
+                .iter()
+                .map(|(variable, value)| (*variable, (*value).to_owned())),
+        )
+    }
+
+    #[test]
+    fn variable_that_the_runner_sets_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let services = Services::open(&data).unwrap().at(Ports::default());
+        for variable in variables::ALL
+            .iter()
+            .filter(|variable| **variable != variables::CACHE_MB)
+        {
+            let is_refused = refuse_ignored(&environment(&[(*variable, "x")])).is_err();
+            let is_set = services.environment().optional(*variable).is_some();
+            assert!(is_refused || !is_set, "{variable}");
+        }
+        let in_s3 = environment(&[(variables::OBJECTS, "s3"), (variables::DATA_BUCKET, "data")]);
+        assert!(refuse_ignored(&in_s3).is_ok());
+        let values = with_own_values(&data, &in_s3).unwrap();
+        assert_eq!(values.optional(variables::DATA_BUCKET), Some("data"));
+    }
+
+    #[test]
+    fn cache_size_of_the_environment_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        for (values, size) in [(&[][..], "2048"), (&[(variables::CACHE_MB, "7")], "7")] {
+            let environment = environment(values);
+            refuse_ignored(&environment).unwrap();
+            let services = Services::from_environment(&data, &environment).unwrap();
+            assert_eq!(services.environment().optional(variables::CACHE_MB), Some(size));
+        }
+    }
+
+    #[test]
+    fn signing_key_of_another_name_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
+        for (name, is_own) in [(SERVICE_KEY, true), (DIGEST_KEY, true), ("services", false)] {
+            assert_eq!(services.signing_key(name.to_owned()).is_ok(), is_own, "{name}");
+        }
+    }
 }

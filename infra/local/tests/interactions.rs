@@ -5,7 +5,7 @@
 use local::data_dir::DataDir;
 use local::services::{RECORDS_TABLE, Services};
 use models::Message;
-use platform::records::{Key, Table, Written};
+use platform::records::{Table, Written};
 use platform::{Clock, ErrorKind, Tenant};
 use prompts::records::interactions::{Interaction, Interactions};
 use prompts::records::prompts::{ContentType, PromptRecord, PromptStatus, Prompts};
@@ -85,7 +85,7 @@ fn prompt(version: u64, content: &str) -> PromptRecord {
         created_at: now,
         updated_at: now,
         message: None,
-        published_version: Some(0),
+        published_version: 0,
         revision: 0,
     }
 }
@@ -202,36 +202,6 @@ async fn draft_is_not_used_while_a_version_is_published() {
     assert_eq!(world.texts("int-1").await, second);
 }
 
-/// An older release kept what is published in the statuses of the versions alone, and could publish several.
-#[tokio::test]
-async fn publications_of_an_older_release_count_newest_first() {
-    let world = World::new().await;
-    world.load(interaction("int-1", "a", json!(["p-1"]))).await;
-    let prompts = Prompts::new(world.table.clone());
-    for (version, status) in [
-        (1, PromptStatus::Published),
-        (2, PromptStatus::Published),
-        (3, PromptStatus::Draft),
-    ] {
-        let mut old = prompt(version, &format!("{version} {{{{name}}}}"));
-        old.status = status;
-        old.published_version = None;
-        let head = Key::new("acme#demo#prompts", "p-1");
-        let version_key = Key::new("acme#demo#prompt#p-1", format!("version#{version:010}"));
-        let transaction = world.table.transaction().replace(&head, &old).unwrap();
-        let result = transaction.replace(&version_key, &old).unwrap().commit().await;
-        assert_eq!(result.unwrap(), Written::Done);
-    }
-    assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("2 Ada")]));
-    let now = Clock::System.now();
-    prompts.publish(&world.tenant, "p-1", Some(3), now).await.unwrap();
-    assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("3 Ada")]));
-    for version in [1, 2] {
-        let withdrawn = prompts.version(&world.tenant, "p-1", Some(version)).await;
-        assert_eq!(withdrawn.unwrap().status, PromptStatus::Draft, "{version}");
-    }
-}
-
 #[tokio::test]
 async fn the_latest_version_counts_with_all_that_it_says() {
     let world = World::new().await;
@@ -262,17 +232,4 @@ async fn the_latest_version_counts_with_all_that_it_says() {
         serde_json::from_value::<runs::interactions::Resolved>(record).unwrap(),
         resolved
     );
-}
-
-/// An older release stored only which templates an interaction uses.
-#[tokio::test]
-async fn a_record_of_an_older_release_is_read() {
-    let world = World::new().await;
-    let old = interaction("int-1", "a", json!(["p-1"]));
-    let key = Key::new("acme#demo#interactions", "int-1");
-    let transaction = world.table.transaction().replace(&key, &old).unwrap();
-    assert_eq!(transaction.commit().await.unwrap(), Written::Done);
-    assert_eq!(world.texts("int-1").await, Ok(vec![Message::user("second Ada")]));
-    world.load(interaction("int-1", "b", json!(["p-1"]))).await;
-    assert_eq!(world.texts("app:b").await, Ok(vec![Message::user("second Ada")]));
 }

@@ -83,7 +83,7 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let key = environment.required(variables::DIGEST_KEY).map_err(refused)?;
-            return Ok(deployed().await?.signing_key(key));
+            return deployed().await?.signing_key(key).map_err(refused);
         }
         self.require_data_dir()?;
         let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;

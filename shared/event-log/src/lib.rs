@@ -5,7 +5,6 @@
 
 pub mod aggregate;
 pub mod archive;
-mod budget;
 pub mod columns;
 pub mod digest;
 mod export;

@@ -17,7 +17,6 @@ use platform::tenant::check_id;
 use platform::{Error, Result};
 use tempfile::TempDir;
 
-use crate::budget::fits;
 use crate::logs::{LogFile, Logs};
 use crate::tail::MAX_TAIL_BYTES;
 
@@ -50,8 +49,8 @@ impl LogStoreConfig {
         Ok(Self {
             program: None,
             directory: environment.cache_folder().join("millrace-log"),
-            cache_bytes: environment.number(variables::CACHE_MB, 1_024)? * MIB,
-            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
+            cache_bytes: environment.number(variables::CACHE_MB)? * MIB,
+            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB)? * MIB,
             max_children: 1,
         })
     }
@@ -59,7 +58,7 @@ impl LogStoreConfig {
     /// Refuses to start in a Lambda function with too little memory or temporary disk.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.query_memory_bytes);
-        fits(environment, machine, &limits, self.cache_bytes + MAX_TAIL_BYTES)?;
+        limits.free_disk(self.cache_bytes + MAX_TAIL_BYTES, environment, machine)?;
         Ok(self)
     }
 }

@@ -87,7 +87,7 @@ impl DeliverySearch {
         }
         let search = (tenant.account(), tenant.project(), viewer, selection);
         let mut place: Option<Place> = match cursor {
-            Some(cursor) => Some(self.tokens.read(&search, cursor).await?),
+            Some(cursor) => Some(self.tokens.read(&search, ("cursor", cursor)).await?),
             None => None,
         };
         let now = clock.now();

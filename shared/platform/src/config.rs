@@ -139,10 +139,10 @@ impl Environment {
             .map_or_else(std::env::temp_dir, PathBuf::from)
     }
 
-    /// Returns a whole number, or `default` where the variable is missing.
-    pub fn number(&self, variable: Variable, default: u64) -> Result<u64, ConfigError> {
+    /// Returns a whole number, or the variable's default where it is missing.
+    pub fn number(&self, variable: Variable) -> Result<u64, ConfigError> {
         match self.optional(variable) {
-            None => Ok(default),
+            None => Ok(variable.default),
             Some(text) => text.parse().map_err(|_| {
                 ConfigError(format!(
                     "The variable {variable} is '{text}'. Set it to a whole number."

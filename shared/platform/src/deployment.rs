@@ -33,7 +33,8 @@ pub trait Backend: Send + Sync {
     /// Returns the encryption key with this id.
     fn sealer(&self, key_id: String) -> Arc<dyn Sealer>;
 
-    fn signing_key(&self, key_id: String) -> Arc<dyn SigningKey>;
+    /// Returns the signing key with this id. Fails where it is known not to exist.
+    fn signing_key(&self, key_id: String) -> Result<Arc<dyn SigningKey>, ConfigError>;
 
     /// None in a program that is built without AWS.
     fn secrets(&self) -> Option<Arc<dyn SecretStore>>;
@@ -107,7 +108,7 @@ impl Deployment {
 
     /// Returns the signing key named in a variable.
     pub fn signing_key(&self, variable: Variable) -> Result<Arc<dyn SigningKey>, ConfigError> {
-        Ok(self.backend.signing_key(self.environment.required(variable)?))
+        self.backend.signing_key(self.environment.required(variable)?)
     }
 
     /// Returns the secret in the variable `value`, or the stored secret named in the variable `name`. None

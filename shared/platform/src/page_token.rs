@@ -54,14 +54,18 @@ impl PageTokens {
         Ok(BASE64.encode([nonce.as_ref().as_slice(), &bytes].concat()))
     }
 
-    /// Returns the position of a token. 400 for a token of another listing, and for one that this service did
-    /// not issue.
-    pub async fn read<T: DeserializeOwned>(&self, listing: &impl Serialize, token: &str) -> Result<T> {
+    /// Returns the position of a token, which the request has in the field `field`. 400 for a token of another
+    /// listing, and for one that this service did not issue.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        listing: &impl Serialize,
+        (field, token): (&str, &str),
+    ) -> Result<T> {
         let refusal = || {
-            Error::invalid(
-                "The next_page_token does not belong to this listing; send it with the same filters that it was given for, or \
-                 leave it out to begin anew.",
-            )
+            Error::invalid(format!(
+                "The {field} does not belong to this listing; send it with the same filters that it was given for, or leave it \
+                 out to begin anew."
+            ))
         };
         let sealed = BASE64.decode(token).map_err(|_| refusal())?;
         let listing = bound_to(listing)?;
@@ -110,19 +114,19 @@ mod tests {
         };
         assert_eq!(
             rotated("new", "old")
-                .read::<u32>(&"listing", &token)
+                .read::<u32>(&"listing", ("cursor", &token))
                 .await
                 .unwrap(),
             7
         );
         assert!(
             rotated("newer", "new")
-                .read::<u32>(&"listing", &token)
+                .read::<u32>(&"listing", ("cursor", &token))
                 .await
                 .is_err()
         );
         let token = rotated("new", "old").issue(&"listing", &7).await.unwrap();
-        assert!(old.read::<u32>(&"listing", &token).await.is_err());
+        assert!(old.read::<u32>(&"listing", ("cursor", &token)).await.is_err());
     }
 
     #[tokio::test]
@@ -143,25 +147,28 @@ mod tests {
     async fn a_token_is_good_for_its_listing_alone() {
         let tokens = PageTokens::new(Secret::new("key".to_owned()));
         let token = tokens.issue(&("acme", "status = 1"), &(7, "run")).await.unwrap();
-        let read: (u32, String) = tokens.read(&("acme", "status = 1"), &token).await.unwrap();
+        let read: (u32, String) = tokens
+            .read(&("acme", "status = 1"), ("cursor", &token))
+            .await
+            .unwrap();
         assert_eq!(read, (7, "run".to_owned()));
         assert!(
             tokens
-                .read::<(u32, String)>(&("acme", "status = 2"), &token)
+                .read::<(u32, String)>(&("acme", "status = 2"), ("cursor", &token))
                 .await
                 .is_err()
         );
         let other = PageTokens::new(Secret::new("other".to_owned()));
         assert!(
             other
-                .read::<(u32, String)>(&("acme", "status = 1"), &token)
+                .read::<(u32, String)>(&("acme", "status = 1"), ("cursor", &token))
                 .await
                 .is_err()
         );
         for broken in ["", "x", "????", &token[..20], &format!("{token}A")] {
             assert!(
                 tokens
-                    .read::<(u32, String)>(&("acme", "status = 1"), broken)
+                    .read::<(u32, String)>(&("acme", "status = 1"), ("cursor", broken))
                     .await
                     .is_err(),
                 "{broken}"

@@ -23,7 +23,7 @@ pub use cache::Templates;
 pub use check::check;
 pub use error::{RenderError, RenderErrorKind};
 pub use sandboxed::{Checker, run_if_child, sandbox};
-pub use template::{Template, render, render_unstored};
+pub use template::{Template, render_unstored};
 
 /// Gives fuzzers access to the code that runs in the sandbox.
 #[cfg(fuzzing)]

@@ -43,11 +43,6 @@ impl Template {
     }
 }
 
-/// Parses a content and renders it once. [`Templates`](crate::Templates) caches parsed templates.
-pub fn render(content_type: ContentType, content: &str, data: &Value) -> Result<String, RenderError> {
-    Template::compile(content_type, content)?.render(data)
-}
-
 /// Checks a content as a write does, and renders it once; fails with 400, for a content that a write refuses
 /// in the words of the write.
 pub fn render_unstored(content_type: ContentType, content: &str, data: &Value) -> Result<String, Error> {

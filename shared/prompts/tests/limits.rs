@@ -4,12 +4,16 @@
 
 use prompts::limits::{MAX_ACTIVE_BLOCKS, MAX_CONTENT_BYTES, MAX_NESTING, MAX_OUTPUT_BYTES, MAX_STEPS};
 use prompts::records::prompts::ContentType::{self, Handlebars, Jst, Text};
-use prompts::{RenderError, RenderErrorKind, render};
+use prompts::{RenderError, RenderErrorKind, Template};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Half of the default stack of a Rust thread.
 const STACK_BYTES: usize = 1_024 * 1_024;
+
+fn render(content_type: ContentType, content: &str, data: &Value) -> Result<String, RenderError> {
+    Template::compile(content_type, content)?.render(data)
+}
 
 fn rendered(content_type: ContentType, content: String, data: Value) -> Result<String, RenderError> {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use prompts::Template;
 use prompts::records::prompts::ContentType;
 use serde::Deserialize;
 use serde_json::Value;
@@ -72,8 +73,8 @@ fn assert_listed(heading: &str, found: BTreeSet<String>) {
 /// Returns the cases that are rendered differently from the reference.
 fn rendered_otherwise(content_type: ContentType, cases: &[Case]) -> BTreeSet<String> {
     let differs = |case: &&Case| {
-        let rendered = prompts::render(content_type, &case.template, &case.data);
-        rendered.ok() != case.expected
+        let template = Template::compile(content_type, &case.template);
+        template.and_then(|template| template.render(&case.data)).ok() != case.expected
     };
     let names = cases.iter().filter(differs).map(|case| case.name.clone());
     names.collect()

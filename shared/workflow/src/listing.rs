@@ -97,7 +97,7 @@ impl RunListings {
         let filter = filter(&selection.filter)?;
         let listing = (tenant.account(), tenant.project(), viewer, selection);
         let place: Option<Place> = match token {
-            Some(token) => Some(self.tokens.read(&listing, token).await?),
+            Some(token) => Some(self.tokens.read(&listing, ("next_page_token", token)).await?),
             None => None,
         };
         let narrowed = filter.narrowed();

@@ -28,8 +28,8 @@ async fn check(how: u8, text: &str) {
             .map(|(at, c)| text.chars().nth(at).filter(char::is_ascii_graphic).unwrap_or(c))
             .collect(),
     };
-    if let Ok(place) = tokens.read::<String>(&LISTING, &changed).await {
+    if let Ok(place) = tokens.read::<String>(&LISTING, ("cursor", &changed)).await {
         assert_eq!((place.as_str(), &changed), (PLACE, &issued));
     }
-    assert!(tokens.read::<String>(&"another listing", &changed).await.is_err());
+    assert!(tokens.read::<String>(&"another listing", ("cursor", &changed)).await.is_err());
 }

@@ -116,7 +116,10 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
             "The field 'event_category' names 'External'; there are content,",
         ),
         (json!({ "status": "failed" }), "$.status"),
-        (json!({ "cursor": "x" }), "does not belong to this listing"),
+        (
+            json!({ "cursor": "x" }),
+            "The cursor does not belong to this listing",
+        ),
         (json!({ "from": "yesterday" }), "$.from"),
     ] {
         let refused = events

@@ -117,14 +117,17 @@ fn bad_arguments_and_variables_are_refused_by_name() {
         &[("MILLRACE_COLOUR", "red")],
     );
     assert!(message.contains("MILLRACE_COLOUR"), "{message}");
-    let message = refusal(
-        &["--port", "0", "--data-dir", &data_dir],
-        &[("MILLRACE_JWKS", "https://identity.example/jwks.json")],
-    );
-    assert!(
-        message.contains("The variable MILLRACE_JWKS is for deployed functions"),
-        "{message}"
-    );
+    for (name, value) in [
+        ("MILLRACE_JWKS", "https://identity.example/jwks.json"),
+        ("MILLRACE_CACHE_DIR", "/tmp/cache"),
+        ("MILLRACE_DATA_BUCKET", "data"),
+    ] {
+        let message = refusal(&["--port", "0", "--data-dir", &data_dir], &[(name, value)]);
+        assert!(
+            message.contains(&format!("The variable {name} is for deployed functions")),
+            "{message}"
+        );
+    }
     let help = run("millrace", &["--help"], &[]).expect_success();
     for option in ["--port", "--data-dir", "PORT", "DATA_DIR"] {
         assert!(help.stdout.contains(option), "{}", help.stdout);

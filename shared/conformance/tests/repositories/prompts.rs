@@ -29,7 +29,7 @@ fn prompt(id: &str) -> PromptRecord {
         created_at: UtcTime::EPOCH,
         updated_at: UtcTime::EPOCH,
         message: None,
-        published_version: None,
+        published_version: 0,
         revision: 0,
     }
 }
@@ -105,7 +105,7 @@ async fn story(seed: u64) {
     let published = versions
         .iter()
         .filter(|version| version.status == PromptStatus::Published);
-    let published: Vec<_> = published.map(|version| Some(version.version)).collect();
+    let published: Vec<_> = published.map(|version| version.version).collect();
     assert_eq!(published, [head.published_version], "seed {seed}");
     versions.reverse();
     let numbers: Vec<_> = versions.iter().map(|version| version.version).collect();

@@ -7,7 +7,6 @@ use lake::{Engine, EngineConfig, EngineLimits};
 use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 
 use super::Crash;
-use crate::budget::fits;
 
 const MIB: u64 = 1_024 * 1_024;
 /// Disk space of two concurrent passes, one of which merges: the files of a merge and their result, and the
@@ -35,7 +34,7 @@ impl ArchiverConfig {
         Ok(Self {
             program: None,
             folder: environment.cache_folder().join("millrace-archiver"),
-            memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
+            memory_bytes: environment.number(variables::QUERY_MEMORY_MB)? * MIB,
             retention: Retention::from_environment(environment)?,
             crash: Crash::Never,
         })
@@ -44,7 +43,7 @@ impl ArchiverConfig {
     /// Refuses to start in a Lambda function with too little memory or temporary disk.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.memory_bytes);
-        fits(environment, machine, &limits, WORK_BYTES)?;
+        limits.free_disk(WORK_BYTES, environment, machine)?;
         Ok(self)
     }
 

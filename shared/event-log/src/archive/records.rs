@@ -108,6 +108,8 @@ impl Batch {
                 break;
             }
             match pending {
+                // Not every transient error: an internal one is of the record, and would return in each round
+                // and hold up the log.
                 Err(cause) if cause.kind() == ErrorKind::Unavailable => return Err(cause),
                 pending => self.add(came_at, pending, &key),
             }

@@ -59,7 +59,7 @@ pub enum Crash {
 impl Crash {
     /// Reads the step number from `MILLRACE_CRASH_AT`; for the local runner only.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let number: u64 = environment.number(variables::CRASH_AT, 0)?;
+        let number: u64 = environment.number(variables::CRASH_AT)?;
         let index = number
             .checked_sub(FIRST_NUMBER)
             .and_then(|index| usize::try_from(index).ok());

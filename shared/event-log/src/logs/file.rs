@@ -11,7 +11,7 @@ pub struct LogFile {
     /// UUIDv7.
     pub id: String,
     /// Day on which the records came, `YYYY-MM-DD` in UTC: a sender chooses the times of its events, and must
-    /// not choose the number of files. Files of older versions have the day of the events' own time.
+    /// not choose the number of files.
     pub day: String,
     /// At least 1.
     pub records: u64,

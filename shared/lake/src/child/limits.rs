@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use platform::config::variables;
 use serde::{Deserialize, Serialize};
 
 /// Rows of an answer if the caller gives no limit.
@@ -13,6 +14,8 @@ const MIB: u64 = 1024 * 1024;
 /// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
 /// clients.
 const PARENT_BYTES: u64 = 256 * MIB;
+/// Address space that the library, the stacks and the allocator's arenas reserve, most of it without using it.
+const RESERVED_BYTES: u64 = 1_792 * MIB;
 /// Memory of an idle child. Its address space is reserved and not used.
 const IDLE_CHILD_BYTES: u64 = 192 * MIB;
 
@@ -22,8 +25,7 @@ pub struct EngineLimits {
     /// Memory that DuckDB uses before it spills. Some functions allocate more; then `address_space_bytes`
     /// limits them.
     pub memory_limit_bytes: u64,
-    /// Address space of the process, enforced by the operating system. It exceeds `memory_limit_bytes` by
-    /// about a gigabyte, which the library, the stacks and the allocator's arenas reserve without using it.
+    /// Address space of the process, enforced by the operating system.
     pub address_space_bytes: u64,
     pub threads: u32,
     /// Most bytes that DuckDB spills to its temporary directory.
@@ -41,27 +43,22 @@ pub struct EngineLimits {
 
 impl Default for EngineLimits {
     fn default() -> Self {
+        Self::for_queries(variables::QUERY_MEMORY_MB.default * MIB)
+    }
+}
+
+impl EngineLimits {
+    /// Returns limits with this much memory for queries.
+    pub fn for_queries(memory_bytes: u64) -> Self {
         Self {
-            memory_limit_bytes: 768 * MIB,
-            address_space_bytes: 2_560 * MIB,
+            memory_limit_bytes: memory_bytes,
+            address_space_bytes: memory_bytes + RESERVED_BYTES,
             threads: 2,
             temp_bytes: 512 * MIB,
             max_file_bytes: 4_096 * MIB,
             deadline: Duration::from_secs(25),
             import_deadline: Duration::from_secs(13 * 60),
             max_result_bytes: 5_500_000,
-        }
-    }
-}
-
-impl EngineLimits {
-    /// Returns the defaults, with this much memory for queries.
-    pub fn for_queries(memory_bytes: u64) -> Self {
-        let defaults = Self::default();
-        Self {
-            memory_limit_bytes: memory_bytes,
-            address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes + memory_bytes,
-            ..defaults
         }
     }
 

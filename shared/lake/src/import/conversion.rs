@@ -1,8 +1,11 @@
 //! Converts text to values of a column's type: in SQL, so that DuckDB converts a million rows at its own
 //! speed.
 //!
-//! This is the only reader of text, for every source: CSV, JSON, Parquet, changed types, and the parameters
-//! of queries. Its grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`,
+//! This reads the texts of every source: CSV, JSON, Parquet, changed types, defaults, and the parameters of
+//! queries whose type a column can have; [`crate::query::target`] reads those of other types. Two readers decide
+//! on some of the texts without SQL, and tests hold them equal to this one: [`crate::import::plain`], for CSV
+//! (`plain_values_are_converted_as_others_are`), and [`crate::schema::exact`], for a default when it is set
+//! (`default_that_is_taken_converts`). The grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`,
 //! `NaN` in JSON) and lose data silently: they round digits after the point and fractions of integers (this
 //! module does so only if the caller gives a [`Rounding`]), make a number beyond the range infinite, and drop
 //! an offset, text after the day, and digits of a second beyond microseconds. So a text is cast only if it
@@ -14,7 +17,6 @@ use platform::{Error, Result};
 
 use crate::import::rounding::Rounding;
 use crate::schema::defaults::DefaultValue;
-use crate::schema::exact::is_exact;
 use crate::schema::manifest::ManifestColumn;
 use crate::schema::types::ColumnType;
 use crate::tables::sql;
@@ -351,28 +353,48 @@ fn timestamp(cast: &str, text: &str) -> String {
 }
 
 /// Returns the value of `column` in rows of an import that omits it, as SQL of its type; NULL without a
-/// default. Manifests may have defaults that an older release took and rounded.
+/// default.
 pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     let to = column.column_type.duckdb_type();
     let default = column.definition().default_value().map_err(Error::internal)?;
     Ok(match default {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
-            Some(text) => {
-                let is_exact = is_exact(&text, column.column_type);
-                let text = sql::literal(&text);
-                match is_exact {
-                    true => Conversion::new(column.column_type, None, &text),
-                    false => Conversion {
-                        column_type: column.column_type,
-                        readings: vec![Reading::plain(&text)],
-                        text,
-                    },
-                }
-                .value()
-            }
+            Some(text) => Conversion::new(column.column_type, None, &sql::literal(&text)).value(),
             None => format!("CAST(NULL AS {to})"),
         },
         None => format!("CAST(NULL AS {to})"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use duckdb::Connection;
+
+    use super::*;
+
+    const TYPES: &str = "STRING INTEGER BIGINT FLOAT DOUBLE DECIMAL(4,2) BOOLEAN DATE TIMESTAMP";
+    const TEXTS: &str = "0,-1,+5,007,1.50,1.555,1e3,1E-2,2147483647,2147483648,16777217,9007199254740992,\
+                         9007199254740993,9223372036854775807,3.5e38,1e308,true,FALSE,2026-01-02,0001-01-01,2026-02-30,\
+                         2026-01-02 03:04,2026-01-02T03:04:05Z,2026-01-02T03:04:05.123456000Z,2026-01-02T03:04:05.1234567Z,\
+                         2026-01-02T03:04:05+0200,2026-01-02T03:04:05+14:00,2026-01-02T03:04:05+15:00,9999-12-31T23:59:59Z";
+
+    #[test]
+    fn default_that_is_taken_converts() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut taken = 0;
+        for text in TEXTS.split(',') {
+            let quoted = sql::literal(text);
+            for kind in TYPES.split(' ') {
+                let column_type = kind.parse().unwrap();
+                let value = Conversion::new(column_type, None, &quoted).value_or_null();
+                let sql = format!("SELECT ({value}) IS NOT NULL");
+                let converts: bool = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+                let is_taken = DefaultValue::parse(&quoted, column_type).is_ok();
+                assert!(converts || !is_taken, "{text} as {kind}");
+                taken += u32::from(is_taken);
+            }
+        }
+        assert!(taken > 60, "{taken}");
+    }
 }

@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr3};
 
-/// Longest record, in bytes, with its line end.
-const MAX_BYTES: usize = 2_000_000;
+/// Longest record, with its line end, in megabytes.
+pub(crate) const MAX_MB: usize = 2;
+const MAX_BYTES: usize = MAX_MB * 1_000_000;
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -16,7 +16,7 @@ use crate::import::compression::Compression;
 use crate::import::faults::shown;
 use crate::import::file_format::FileFormat;
 use crate::import::plain;
-use crate::import::records::{Fault, Malformed, Records};
+use crate::import::records::{Fault, MAX_MB, Malformed, Records};
 use crate::import::rows::{Column, Reading};
 use crate::import::signature;
 use crate::import::source::Source;
@@ -78,7 +78,12 @@ fn header(target: &Target, records: &mut Records<impl Read>) -> Result<Vec<Strin
         Err(Fault::Malformed(malformed)) => Err(match malformed {
             Malformed::OpenQuote => "a quote in the header row is never closed",
             Malformed::TooLong => {
-                "the file cannot be read as CSV text in UTF-8, because its first row is longer than 2 MB"
+                return Err(refusal(
+                    target,
+                    &format!(
+                        "the file cannot be read as CSV text in UTF-8, because its first row is longer than {MAX_MB} MB"
+                    ),
+                ));
             }
             Malformed::LineEnd => {
                 "the header row has a carriage return within; its line end must be LF or CRLF"

@@ -127,8 +127,6 @@ impl<'a> Alter<'a> {
         let Some(column) = self.table.columns.get_mut(at) else {
             return Err(Error::internal("the column that was found is gone"));
         };
-        let is_retyped = change.column_type.is_some_and(|new| new != column.column_type);
-        let is_set = change.default.is_some() || is_retyped;
         let mut bounds_are_stale = false;
         if let Some(column_type) = change.column_type
             && column_type != column.column_type
@@ -170,12 +168,7 @@ impl<'a> Alter<'a> {
             check_text(&format!("{path}.default"), default.as_deref())?;
             column.default.clone_from(default);
         }
-        let definition = column.definition();
-        let default = match is_set {
-            true => definition.exact_default(),
-            false => definition.default_value(),
-        };
-        default.map_err(|reason| {
+        column.definition().default_value().map_err(|reason| {
             let advice = if change.default.is_none() {
                 "; the column has it, so send another default, or null"
             } else {

@@ -25,8 +25,8 @@ pub enum DefaultValue {
 }
 
 impl DefaultValue {
-    /// Parses `text` and checks that it fits `column_type`. The error completes a sentence that starts with
-    /// the field's path.
+    /// Parses `text` and checks that it fits `column_type`, and that an import keeps it exactly, by
+    /// `docs/values.md`. The error completes a sentence that starts with the field's path.
     pub fn parse(text: &str, column_type: ColumnType) -> Result<Self, String> {
         let trimmed = text.trim();
         let parsed = match trimmed.to_ascii_lowercase().as_str() {
@@ -52,23 +52,16 @@ impl DefaultValue {
                 })?)
             }
         };
-        if parsed.fits(column_type) {
-            Ok(parsed)
-        } else {
-            Err(format!(
+        if !parsed.fits(column_type) {
+            return Err(format!(
                 "({trimmed}) does not convert to the column's type, {column_type}"
-            ))
+            ));
         }
-    }
-
-    /// Checks that an import keeps the value exactly, by `docs/values.md`, as it must when a default is set.
-    /// The error is like that of [`Self::parse`]. Manifests may have older defaults, which are rounded.
-    pub(crate) fn check_exact(&self, column_type: ColumnType) -> Result<(), String> {
-        match self {
-            Self::Constant(text) if !is_exact(text, column_type) => Err(format!(
+        match parsed {
+            Self::Constant(text) if !is_exact(&text, column_type) => Err(format!(
                 "({text}) does not convert to the column's type, {column_type}, without loss"
             )),
-            _ => Ok(()),
+            parsed => Ok(parsed),
         }
     }
 
@@ -252,10 +245,11 @@ mod tests {
             ("'2026-01-02'", "DATE", true),
             ("current_timestamp", "TIMESTAMP", true),
         ] {
-            let column_type: ColumnType = column_type.parse().unwrap();
-            let checked =
-                DefaultValue::parse(text, column_type).and_then(|value| value.check_exact(column_type));
-            assert_eq!(checked.is_ok(), expected, "{text} as {column_type}");
+            assert_eq!(
+                parse(text, column_type).is_ok(),
+                expected,
+                "{text} as {column_type}"
+            );
         }
     }
 

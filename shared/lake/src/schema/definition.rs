@@ -109,7 +109,7 @@ impl Column {
         validate_name(&self.name, &format!("{path}.name"))?;
         check_description(&format!("{path}.description"), self.description.as_deref())?;
         check_text(&format!("{path}.default"), self.default.as_deref())?;
-        self.exact_default()
+        self.default_value()
             .map_err(|reason| Error::invalid(format!("{path}.default {reason}.")))?;
         Ok(())
     }
@@ -121,15 +121,6 @@ impl Column {
             .as_deref()
             .map(|text| DefaultValue::parse(text, self.column_type))
             .transpose()
-    }
-
-    /// Like [`Self::default_value`], for a default that is being set: it must be kept exactly.
-    pub(crate) fn exact_default(&self) -> Result<Option<DefaultValue>, String> {
-        let default = self.default_value()?;
-        if let Some(default) = &default {
-            default.check_exact(self.column_type)?;
-        }
-        Ok(default)
     }
 }
 

@@ -138,10 +138,6 @@ fn statistics_are_of_issued_fields(table: &TableVersion, broken: &mut Vec<String
 
 fn table_ids_are_issued(manifest: &Manifest, broken: &mut Vec<String>) {
     let next = manifest.next_table_id;
-    // A manifest older than this field has 0.
-    if next == 0 {
-        return;
-    }
     for table in manifest.tables.iter().filter(|table| table.table_id >= next) {
         broken.push(format!(
             "table '{}' has the id {}, which is not below next_table_id ({next})",

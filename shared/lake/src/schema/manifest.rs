@@ -32,9 +32,7 @@ pub struct Manifest {
     /// Meaning of the store, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Id of the next new table: greater than every id ever issued in this store. A manifest older than this
-    /// field has 0, and none of its tables was ever dropped; see [`Manifest::issue_table_id`].
-    #[serde(default)]
+    /// Id of the next new table: greater than every id ever issued in this store.
     pub next_table_id: u32,
     /// In order of creation.
     #[serde(default)]

@@ -137,8 +137,6 @@ impl SchemaPlan {
         let mut tables = self.manifest.tables.iter();
         let at = tables.position(|table| table.name.eq_ignore_ascii_case(name));
         let at = at.ok_or_else(|| Error::not_found("table", &shown(name)))?;
-        // Keeps the dropped table's id from being issued again.
-        self.manifest.next_table_id = self.manifest.first_free_table_id();
         self.manifest.tables.remove(at);
         Ok(())
     }

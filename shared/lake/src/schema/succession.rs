@@ -10,16 +10,9 @@ use crate::schema::manifest::{Manifest, TableVersion};
 impl Manifest {
     /// Issues the id of a new table.
     pub fn issue_table_id(&mut self) -> u32 {
-        let issued = self.first_free_table_id();
+        let issued = self.next_table_id;
         self.next_table_id = issued.saturating_add(1);
         issued
-    }
-
-    /// Returns an id greater than every id ever issued in the store, also for manifests older than
-    /// `next_table_id`.
-    pub(crate) fn first_free_table_id(&self) -> u32 {
-        let used = self.tables.iter().map(|table| table.table_id).max().unwrap_or(0);
-        self.next_table_id.max(used.saturating_add(1))
     }
 
     /// Returns the version that follows this one and has the content of `old`, an earlier version of the same
@@ -30,7 +23,7 @@ impl Manifest {
     #[must_use]
     pub fn rolled_back_to(&self, old: &Manifest) -> Self {
         let mut next = old.clone();
-        next.next_table_id = self.first_free_table_id().max(old.first_free_table_id());
+        next.next_table_id = self.next_table_id;
         let mut tables = std::mem::take(&mut next.tables);
         for table in &mut tables {
             match self.tables.iter().find(|now| now.table_id == table.table_id) {
@@ -66,11 +59,11 @@ impl Manifest {
 }
 
 fn no_table_id_is_given_twice(next: &Manifest, base: &Manifest, broken: &mut Vec<String>) {
-    let first_free = base.first_free_table_id();
-    if next.first_free_table_id() < first_free {
+    let first_free = base.next_table_id;
+    if next.next_table_id < first_free {
         broken.push(format!(
             "next_table_id falls from {first_free} to {}",
-            next.first_free_table_id()
+            next.next_table_id
         ));
     }
     for table in &next.tables {

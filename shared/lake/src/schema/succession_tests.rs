@@ -85,15 +85,6 @@ fn the_schema_version_rises_only_with_the_schema() {
 }
 
 #[test]
-fn a_manifest_without_a_table_count_continues_above_its_tables() {
-    let mut old = empty();
-    old.next_table_id = 0;
-    old.tables.push(table(7, "orders"));
-    assert_eq!(old.clone().issue_table_id(), 8);
-    old.clone().check_follows(&old).unwrap();
-}
-
-#[test]
 fn what_may_not_follow_is_refused() {
     let mut base = empty();
     add_table(&mut base, "orders");

@@ -187,7 +187,8 @@ fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DUE_SEGMENTS;
+    use platform::config::variables::COMPACT_AT_SEGMENTS;
+
     use super::*;
 
     fn sizes(of: &[u64]) -> Vec<usize> {
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_due_store_gains_from_compaction() {
-        assert_eq!(DUE_SEGMENTS, 32);
+        assert_eq!(COMPACT_AT_SEGMENTS.default, 32);
         // Enough segments to make a table due, each of any small size: a merge leaves fewer.
         for mib in [0, 1, 4, 15, 20, 31] {
             assert!(!sizes(&[mib; 32]).is_empty(), "{mib} MiB");

@@ -50,7 +50,7 @@ impl Retention {
 
     /// Reads `MILLRACE_KEEP_VERSIONS_DAYS`; every version is kept if it is missing or 0.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let days = environment.number(variables::KEEP_VERSIONS_DAYS, 0)?;
+        let days = environment.number(variables::KEEP_VERSIONS_DAYS)?;
         Ok(Self {
             versions: (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 3_600))),
             grace: Self::GRACE,

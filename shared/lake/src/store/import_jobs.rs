@@ -209,9 +209,10 @@ impl DataStores {
     }
 }
 
-/// Returns whether an error comes from the service, so that another attempt may succeed.
+/// Returns whether another attempt may succeed. A timeout is final here: the next attempt has the same rows and
+/// the same time, and its sentence tells the caller to send fewer.
 fn may_pass(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Internal)
+    error.is_transient() && error.kind() != ErrorKind::Timeout
 }
 
 async fn send(queue: &dyn Queue, job: &ImportJob) -> Result<()> {

@@ -65,13 +65,6 @@ pub use upload::{MAX_UPLOAD_BYTES, Upload};
 pub use versions::Snapshot;
 
 const MIB: u64 = 1_024 * 1_024;
-/// Less than API Gateway's limit for a response, 29 s.
-const IMPORT_WAIT_SECONDS: u64 = 20;
-
-/// Small segments of a table at which it is compacted, unless the configuration says otherwise. From about 50
-/// files, a query takes noticeably longer.
-const DUE_SEGMENTS: u64 = 32;
-
 /// Most bytes of all files of an import whose request waits.
 pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
 /// Most bytes of all files of an import in the background.
@@ -122,16 +115,14 @@ impl StoreConfig {
         Ok(Self {
             program: None,
             directory: environment.cache_folder().join("millrace"),
-            cache_bytes: environment.number(variables::CACHE_MB, 1_024)? * MIB,
-            max_copied_bytes: environment.number(variables::COPIED_TABLE_MB, 512)? * MIB,
-            compact_at_segments: environment.number(variables::COMPACT_AT_SEGMENTS, DUE_SEGMENTS)?,
-            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB, 512)? * MIB,
+            cache_bytes: environment.number(variables::CACHE_MB)? * MIB,
+            max_copied_bytes: environment.number(variables::COPIED_TABLE_MB)? * MIB,
+            compact_at_segments: environment.number(variables::COMPACT_AT_SEGMENTS)?,
+            query_memory_bytes: environment.number(variables::QUERY_MEMORY_MB)? * MIB,
             max_children: 1,
             // Both steps and the commit must end before API Gateway's limit of 29 s.
             import_deadline: Duration::from_secs(12),
-            import_patience: Duration::from_secs(
-                environment.number(variables::IMPORT_WAIT_SECONDS, IMPORT_WAIT_SECONDS)?,
-            ),
+            import_patience: Duration::from_secs(environment.number(variables::IMPORT_WAIT_SECONDS)?),
             max_input_bytes: MAX_INPUT_BYTES,
             crash_at: None,
         })

@@ -45,7 +45,7 @@ impl Step {
     /// Reads the number of a step from `MILLRACE_CRASH_AT`; only for the local runner and the operator
     /// command.
     pub fn from_environment(environment: &Environment) -> Result<Option<Self>, ConfigError> {
-        let number: u64 = environment.number(variables::CRASH_AT, 0)?;
+        let number: u64 = environment.number(variables::CRASH_AT)?;
         let index = usize::try_from(number)
             .ok()
             .and_then(|number| number.checked_sub(1));

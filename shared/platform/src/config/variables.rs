@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Variable {
     pub name: &'static str,
     pub(super) purpose: &'static str,
+    /// Value of a whole number that is missing.
+    pub default: u64,
 }
 
 impl fmt::Display for Variable {
@@ -16,7 +18,15 @@ impl fmt::Display for Variable {
 }
 
 const fn variable(name: &'static str, purpose: &'static str) -> Variable {
-    Variable { name, purpose }
+    number(name, 0, purpose)
+}
+
+const fn number(name: &'static str, default: u64, purpose: &'static str) -> Variable {
+    Variable {
+        name,
+        purpose,
+        default,
+    }
 }
 
 pub const RECORDS_TABLE: Variable =
@@ -47,11 +57,11 @@ pub const TASK_QUEUE: Variable = variable(
 );
 pub const PAGE_TOKEN_KEY: Variable = variable(
     "MILLRACE_PAGE_TOKEN_KEY",
-    "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
+    "key, of any length, that encrypts the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
 );
 pub const PAGE_TOKEN_SECRET: Variable = variable(
     "MILLRACE_PAGE_TOKEN_SECRET",
-    "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
+    "name or ARN of the Secrets Manager secret with the key that encrypts the page tokens of listings",
 );
 pub const EVENT_BUS: Variable = variable("MILLRACE_EVENT_BUS", "name of the EventBridge bus");
 pub const EVENTS_TABLE: Variable = variable(
@@ -102,17 +112,19 @@ pub const API_URL: Variable = variable(
     "MILLRACE_API_URL",
     "URL of the API's root, such as https://api.example.com/prod/api/v1, which workflow runs call",
 );
-pub const INGEST_MAX_BODY_KB: Variable = variable(
+pub const INGEST_MAX_BODY_KB: Variable = number(
     "MILLRACE_INGEST_MAX_BODY_KB",
-    "optional: largest body that an ingest channel takes, in KiB; default 256",
+    256,
+    "optional: largest body that an ingest channel takes, in KiB",
 );
 pub const INGEST_CHANNEL_RATE: Variable = variable(
     "MILLRACE_INGEST_CHANNEL_RATE",
     "optional: most events that an ingest channel takes in a second, over ten seconds; 0 or nothing for no limit",
 );
-pub const INGEST_CONCURRENCY: Variable = variable(
+pub const INGEST_CONCURRENCY: Variable = number(
     "MILLRACE_INGEST_CONCURRENCY",
-    "optional: most instances of the ingest function, which share the rate of a channel; default 1",
+    1,
+    "optional: most instances of the ingest function, which share the rate of a channel",
 );
 pub const LOCAL_TARGETS: Variable = variable(
     "MILLRACE_LOCAL_TARGETS",
@@ -207,29 +219,35 @@ pub const FAULTY_SAMPLES: Variable = variable(
     "MILLRACE_FAULTY_SAMPLES",
     "for tests: `true` adds workflow types to the local runner whose code is wrong in different ways",
 );
-pub const QUERY_MEMORY_MB: Variable = variable(
+pub const QUERY_MEMORY_MB: Variable = number(
     "MILLRACE_QUERY_MEMORY_MB",
-    "optional: memory of one data store query in MiB; default 512",
+    512,
+    "optional: memory of one data store query in MiB",
 );
 pub const CACHE_DIR: Variable = variable(
     "MILLRACE_CACHE_DIR",
     "optional: folder for cached data files; default the temporary folder",
 );
-pub const CACHE_MB: Variable = variable(
+pub const CACHE_MB: Variable = number(
     "MILLRACE_CACHE_MB",
-    "optional: most that the cache of data files holds, in MiB; default 1024",
+    1_024,
+    "optional: most that the cache of data files holds, in MiB",
 );
 pub const TMP_MB: Variable = variable(
     "MILLRACE_TMP_MB",
     "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
 );
-pub const IMPORT_WAIT_SECONDS: Variable = variable(
+pub const IMPORT_WAIT_SECONDS: Variable = number(
     "MILLRACE_IMPORT_WAIT_SECONDS",
-    "optional: how long a request waits for its import, in seconds, before that goes on in the background; default 20",
+    // Less than API Gateway's limit for a response, 29 s.
+    20,
+    "optional: how long a request waits for its import, in seconds, before that goes on in the background",
 );
-pub const COMPACT_AT_SEGMENTS: Variable = variable(
+pub const COMPACT_AT_SEGMENTS: Variable = number(
     "MILLRACE_COMPACT_AT_SEGMENTS",
-    "optional: the small data files of a table from which on they are merged in the background; default 32",
+    // From about 50 files, a query takes noticeably longer.
+    32,
+    "optional: the small data files of a table from which on they are merged in the background",
 );
 pub const CONSOLE_DIR: Variable = variable(
     "MILLRACE_CONSOLE_DIR",
@@ -257,9 +275,10 @@ pub const RECORDS: Variable = variable(
     "MILLRACE_RECORDS",
     "for the local runner, optional: `sqlite`, in the data directory, or `dynamodb`; default `sqlite`",
 );
-pub const COPIED_TABLE_MB: Variable = variable(
+pub const COPIED_TABLE_MB: Variable = number(
     "MILLRACE_COPIED_TABLE_MB",
-    "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
+    512,
+    "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none",
 );
 
 /// Every variable.

@@ -39,17 +39,9 @@ pub struct UsedVersion {
 struct InteractionRecord {
     id: String,
     name: String,
-    /// The only versions attribute that older releases read and write.
-    versions: Vec<KeptVersion>,
     /// The whole interaction, as text because an item nests at most 32 levels.
-    #[serde(default, with = "json_text", skip_serializing_if = "Option::is_none")]
-    definition: Option<Interaction>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptVersion {
-    version: u64,
-    prompts: Vec<String>,
+    #[serde(with = "json_text")]
+    definition: Interaction,
 }
 
 impl InteractionRecord {
@@ -61,29 +53,10 @@ impl InteractionRecord {
                 interaction.id,
             )));
         }
-        let kept = |version: &InteractionVersion| KeptVersion {
-            version: version.version,
-            prompts: version.prompts.iter().map(|used| used.id.clone()).collect(),
-        };
         Ok(Self {
             id: interaction.id.clone(),
             name: interaction.name.clone(),
-            versions: interaction.versions.iter().map(kept).collect(),
-            definition: Some(interaction.clone()),
-        })
-    }
-
-    fn into_interaction(self) -> Interaction {
-        let version = |kept: KeptVersion| InteractionVersion {
-            version: kept.version,
-            prompts: kept.prompts.into_iter().map(PromptUse::published).collect(),
-            ..InteractionVersion::default()
-        };
-        self.definition.unwrap_or_else(|| Interaction {
-            id: self.id,
-            name: self.name,
-            description: None,
-            versions: self.versions.into_iter().map(version).collect(),
+            definition: interaction.clone(),
         })
     }
 }
@@ -118,7 +91,7 @@ impl Interactions {
 
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<Interaction>> {
         let found: Option<InteractionRecord> = self.table.find(&keys::interaction(tenant, id)).await?;
-        Ok(found.map(InteractionRecord::into_interaction))
+        Ok(found.map(|record| record.definition))
     }
 
     /// Lists the interactions with a name, which need not be unique.
@@ -139,10 +112,7 @@ impl Interactions {
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Interaction>> {
         let query = Query::partition(keys::interaction(tenant, "").pk);
         let records: Vec<InteractionRecord> = self.table.all(&query).await?;
-        Ok(records
-            .into_iter()
-            .map(InteractionRecord::into_interaction)
-            .collect())
+        Ok(records.into_iter().map(|record| record.definition).collect())
     }
 
     /// Returns the interactions of all templates of a project, by template id.

@@ -79,10 +79,8 @@ pub struct PromptRecord {
     /// What the author says about this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// In the current version: number of the published version; 0 where none is. None in a record of an older
-    /// release, where only the statuses of the versions say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published_version: Option<u64>,
+    /// In the current version: number of the published version; 0 where none is.
+    pub published_version: u64,
     /// In the current version: number of changes of the template, which a publication is too. A change
     /// requires the number that it read.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -3,7 +3,7 @@
 use super::batches::{Batches, Value};
 use super::reading::{AnyError, Reading};
 use crate::import::compression::Compression;
-use crate::import::records::{Fault, Malformed, Records};
+use crate::import::records::{Fault, MAX_MB, Malformed, Records};
 
 const NOT_UTF_8: &str = "the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8, or these rows \
                          alone if the others are UTF-8";
@@ -51,7 +51,9 @@ fn reason(malformed: Malformed, row: u64) -> String {
             format!("the quote opened in row {row} is not closed; the rows after it were not read")
         }
         Malformed::TooLong => {
-            "the row is longer than 2 MB, perhaps because a quote is not closed; the rows after it were not read".to_owned()
+            format!(
+                "the row is longer than {MAX_MB} MB, perhaps because a quote is not closed; the rows after it were not read"
+            )
         }
         Malformed::TextAfterQuote => {
             "text or a blank follows a closing quote; a quote in a text is written twice".to_owned()

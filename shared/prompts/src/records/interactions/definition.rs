@@ -196,7 +196,7 @@ impl Interaction {
             ));
         }
         check_name("name", &self.name)?;
-        check_length("description", self.description.as_deref(), MAX_DESCRIPTION)?;
+        check_filled("description", self.description.as_deref(), MAX_DESCRIPTION)?;
         for (index, version) in self.versions.iter().enumerate() {
             version.check(&format!("versions[{index}]"))?;
         }
@@ -209,18 +209,18 @@ impl InteractionVersion {
         let invalid = |what: &str| Err(Error::invalid(format!("The field '{at}.{what}.")));
         for (place, prompt) in self.prompts.iter().enumerate() {
             check_resource_id(&format!("{at}.prompts[{place}]"), &prompt.id)?;
-            check_length(
+            check_filled(
                 &format!("{at}.prompts[{place}].role"),
                 prompt.role.as_deref(),
                 MAX_TEXT,
             )?;
         }
-        check_length(
+        check_filled(
             &format!("{at}.description"),
             self.description.as_deref(),
             MAX_DESCRIPTION,
         )?;
-        check_length(&format!("{at}.model"), self.model.as_deref(), MAX_TEXT)?;
+        check_filled(&format!("{at}.model"), self.model.as_deref(), MAX_TEXT)?;
         if self.max_output_tokens == Some(0) {
             return invalid("max_output_tokens' is 0; an answer has at least one token");
         }
@@ -262,8 +262,8 @@ impl InteractionVersion {
                 ));
             }
             let at = format!("{at}.mcp_servers[{place}]");
-            check_length(&format!("{at}.url"), Some(&server.url), MAX_TEXT)?;
-            check_length(
+            check_filled(&format!("{at}.url"), Some(&server.url), MAX_TEXT)?;
+            check_filled(
                 &format!("{at}.headers_secret"),
                 server.headers_secret.as_deref(),
                 MAX_TEXT,
@@ -273,7 +273,8 @@ impl InteractionVersion {
     }
 }
 
-fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
+/// Checks an optional text: unlike descriptions in the API, one that is given is not blank.
+fn check_filled(field: &str, text: Option<&str>, most: usize) -> Result<()> {
     match text.is_some_and(|text| text.trim().is_empty() || text.chars().count() > most) {
         true => Err(Error::invalid_field(
             field,

@@ -10,12 +10,6 @@ use platform::tenant::Tenant;
 
 use super::{PromptRecord, PromptStatus, Prompts};
 
-/// Number of versions that are read at once.
-const READ_AT_ONCE: usize = 20;
-/// Maximum number of published versions that one publication withdraws. Older releases left several; a
-/// transaction has at most 4 MB.
-const MAX_WITHDRAWN: usize = 8;
-
 /// The version of a template that an interaction uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptInUse {
@@ -41,7 +35,7 @@ impl Prompts {
                     None => self.versions(tenant, id, None, 1).next().await?,
                 };
                 let newest = newest.ok_or_else(|| Error::not_found("prompt template", id))?;
-                let published = self.published(tenant, &newest).await?.into_iter().next();
+                let published = self.published(tenant, &newest).await?;
                 published.unwrap_or(newest)
             }
         };
@@ -70,7 +64,7 @@ impl Prompts {
             published.status = PromptStatus::Published;
             published.updated_at = now;
             let mut transaction = self.table.transaction();
-            for mut withdrawn in before.into_iter().filter(|before| before.version != number) {
+            if let Some(mut withdrawn) = before.filter(|before| before.version != number) {
                 withdrawn.status = PromptStatus::Draft;
                 if withdrawn.version == head.version {
                     head.status = PromptStatus::Draft;
@@ -85,9 +79,9 @@ impl Prompts {
                 let key = keys::prompt_version(tenant, id, number);
                 transaction = transaction.put(&key, &published, Condition::Present)?;
             }
-            head.published_version = Some(number);
+            head.published_version = number;
             head.revision += 1;
-            published.published_version = Some(number);
+            published.published_version = number;
             let newest = keys::prompt_version(tenant, id, head.version);
             let transaction = transaction
                 .put(&keys::prompt(tenant, id), &head, is_unchanged)?
@@ -104,24 +98,12 @@ impl Prompts {
         kept.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))
     }
 
-    /// Returns the published versions of the template whose newest version is `newest`, newest first: at most
-    /// one, unless an older release published several.
-    async fn published(&self, tenant: &Tenant, newest: &PromptRecord) -> Result<Vec<PromptRecord>> {
-        match newest.published_version {
-            Some(0) => return Ok(Vec::new()),
-            Some(number) if number == newest.version => return Ok(vec![newest.clone()]),
-            Some(number) => return Ok(vec![self.kept_version(tenant, &newest.id, number).await?]),
-            None => {}
-        }
-        let mut published = Vec::new();
-        let mut versions = self.versions(tenant, &newest.id, None, READ_AT_ONCE);
-        while published.len() < MAX_WITHDRAWN
-            && let Some(version) = versions.next().await?
-        {
-            if version.status == PromptStatus::Published {
-                published.push(version);
-            }
-        }
-        Ok(published)
+    /// Returns the published version of the template whose newest version is `newest`.
+    async fn published(&self, tenant: &Tenant, newest: &PromptRecord) -> Result<Option<PromptRecord>> {
+        Ok(match newest.published_version {
+            0 => None,
+            number if number == newest.version => Some(newest.clone()),
+            number => Some(self.kept_version(tenant, &newest.id, number).await?),
+        })
     }
 }
