@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_the_linked_library_calls_volatile_is_on_the_list() {
-        let allowed: BTreeSet<&str> = include_str!("functions_allowed.txt").lines().collect();
+        let allowed: BTreeSet<&str> = include_str!("check/functions_allowed.txt").lines().collect();
         for name in functions("stability <> 'CONSISTENT'") {
             assert!(
                 !allowed.contains(name.as_str()) || is_volatile_function(&name),
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn no_other_function_has_a_name_of_time_or_chance() {
         let harmless = ["timezone"];
-        for name in include_str!("functions_allowed.txt").lines() {
+        for name in include_str!("check/functions_allowed.txt").lines() {
             let smells = [
                 "now",
                 "today",

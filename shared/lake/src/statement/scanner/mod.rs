@@ -330,5 +330,4 @@ fn doubled_end(bytes: &[u8], mut at: usize, quote: u8, escapes: bool) -> usize {
 }
 
 #[cfg(test)]
-#[path = "scanner_tests.rs"]
 mod tests;

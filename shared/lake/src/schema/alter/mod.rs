@@ -377,5 +377,4 @@ fn as_double(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "alter_tests.rs"]
 mod tests;

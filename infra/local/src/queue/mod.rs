@@ -339,5 +339,4 @@ fn batch_of(messages: &[Message]) -> Batch {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
 mod tests;

@@ -414,5 +414,4 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "chart_tests.rs"]
 mod tests;

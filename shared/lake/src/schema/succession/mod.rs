@@ -101,5 +101,4 @@ fn schema_versions_rise(next: &Manifest, base: &Manifest, broken: &mut Vec<Strin
 }
 
 #[cfg(test)]
-#[path = "succession_tests.rs"]
 mod tests;

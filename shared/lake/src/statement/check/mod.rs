@@ -440,5 +440,4 @@ impl Check<'_> {
 }
 
 #[cfg(test)]
-#[path = "check_tests.rs"]
 mod tests;

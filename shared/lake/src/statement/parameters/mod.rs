@@ -316,5 +316,4 @@ fn number_scalar(value: &Number, number: usize) -> (Scalar, String) {
 }
 
 #[cfg(test)]
-#[path = "parameters_tests.rs"]
 mod tests;
