@@ -14,13 +14,16 @@ pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
         let Some(entries) = key.pk.strip_suffix("-changed") else {
             continue;
         };
-        if !(entries.ends_with("#subscriptions") || entries.ends_with("#channels")) {
-            continue;
+        let mut counted = Vec::new();
+        if let Some(project) = entries.strip_suffix("#subscriptions") {
+            counted.push(("entries", entries.to_owned()));
+            counted.push(("listeners", format!("{project}#listeners")));
+        } else if entries.ends_with("#channels") {
+            counted.push(("entries", entries.to_owned()));
         }
-        let listeners = entries.replace("#subscriptions", "#listeners");
-        for (name, partition) in [("entries", entries), ("listeners", listeners.as_str())] {
+        for (name, partition) in counted {
             let count = record.get(name).and_then(Value::as_i64).unwrap_or(0);
-            let there = counts.get(partition).copied().unwrap_or(0);
+            let there = counts.get(partition.as_str()).copied().unwrap_or(0);
             if count != there {
                 findings.push(format!(
                     "The count of {partition} is {count}, but there are {there}."
