@@ -2,15 +2,15 @@
 //! speed.
 //!
 //! This reads the texts of every source: CSV, JSON, Parquet, changed types, defaults, and the parameters of
-//! queries whose type a column can have; [`crate::query::target`] reads those of other types. Two readers decide
-//! on some of the texts without SQL, and tests hold them equal to this one: [`crate::import::plain`], for CSV
+//! queries whose type a column can have; `query/target.rs` reads those of other types. Two readers decide on
+//! some of the texts without SQL, and tests hold them equal to this one: [`crate::import::plain`], for CSV
 //! (`plain_values_are_converted_as_others_are`), and [`crate::schema::exact`], for a default when it is set
-//! (`default_that_is_taken_converts`). The grammar per type is in `docs/values.md`. DuckDB's own casts take more (`0x1F`, `epoch`,
-//! `NaN` in JSON) and lose data silently: they round digits after the point and fractions of integers (this
-//! module does so only if the caller gives a [`Rounding`]), make a number beyond the range infinite, and drop
-//! an offset, text after the day, and digits of a second beyond microseconds. So a text is cast only if it
-//! matches the grammar, and each loss is an error. The usual form of a type is tested first, because that is
-//! fast.
+//! (`default_that_is_taken_converts`). The grammar per type is in `docs/values.md`. DuckDB's own casts take
+//! more (`0x1F`, `epoch`, `NaN` in JSON) and lose data silently: they round digits after the point and
+//! fractions of integers (this module does so only if the caller gives a [`Rounding`]), make a number beyond
+//! the range infinite, and drop an offset, text after the day, and digits of a second beyond microseconds. So
+//! a text is cast only if it matches the grammar, and each loss is an error. The usual form of a type is
+//! tested first, because that is fast.
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
