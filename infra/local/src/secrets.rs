@@ -10,8 +10,8 @@ use crate::data_dir::{DataDir, read_or_make};
 /// Reads a secret of this directory, or makes it on first use.
 pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> {
     let path = data.path("keys").join(name);
-    let made = read_or_make(&path, || Ok(random_secret().expose().as_bytes().to_vec()))?;
-    String::from_utf8(made)
+    let secret = read_or_make(&path, || Ok(random_secret().expose().as_bytes().to_vec()))?;
+    String::from_utf8(secret)
         .map_err(|_| ConfigError::new(format!("{} is not a key; remove it.", path.display())))
 }
 

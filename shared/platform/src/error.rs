@@ -357,8 +357,9 @@ impl Error {
         self.kind.status()
     }
 
-    /// Whether a retry may succeed: a worker retries such work, and treats any other error as final. 429 is not
-    /// among them, because no worker meets a limit of callers but by the API, whose 429 a run gets as 503.
+    /// Whether a retry may succeed: a worker retries such work, and treats any other error as final. 429 is
+    /// not among them, because no worker meets a limit of callers but by the API, whose 429 a run gets as
+    /// 503.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.kind,

@@ -54,8 +54,8 @@ impl PageTokens {
         Ok(BASE64.encode([nonce.as_ref().as_slice(), &bytes].concat()))
     }
 
-    /// Returns the position of a token, which the request has in the field `field`. 400 for a token of another
-    /// listing, and for one that this service did not issue.
+    /// Returns the position of a token, which the request has in the field `field`. 400 for a token of
+    /// another listing, and for one that this service did not issue.
     pub async fn read<T: DeserializeOwned>(
         &self,
         listing: &impl Serialize,

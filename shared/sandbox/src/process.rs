@@ -20,7 +20,6 @@ const SIGKILL: i32 = 9;
 /// Maximum time until a child that closed its pipe has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Limits of one task.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Processor time of one task, over all threads of the child.

@@ -22,7 +22,6 @@ pub enum AttemptOutcome {
     TimedOut(TimeoutKind),
 }
 
-/// Event of the platform about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
     pub id: String,

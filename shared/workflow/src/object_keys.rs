@@ -17,12 +17,10 @@ pub(crate) fn state_key(tenant: &Tenant, run_id: &str, version: u64, commit_id: 
     format!("{}{version}-{commit_id}", state_folder(tenant, run_id))
 }
 
-/// Prefix of a run's payloads.
 pub(crate) fn payload_folder(tenant: &Tenant, run_id: &str) -> String {
     format!("payloads/{}/{}/{run_id}/", tenant.account(), tenant.project())
 }
 
-/// Prefix of the details of a run's updates.
 pub(crate) fn update_folder(tenant: &Tenant, run_id: &str) -> String {
     format!(
         "{UPDATE_DETAILS}{}/{}/{run_id}/",

@@ -16,7 +16,6 @@ use crate::store::Commit;
 
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
 
-/// How a run is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Removal {
     /// Its record expires at this time.
@@ -33,7 +32,8 @@ pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> O
     Some(match (state.parent.is_some(), state.status) {
         // Most parents end within a day of their child, so one check is enough.
         (true, _) => Removal::InSteps(at.plus_ms(DAY_MS)),
-        // The next run of its chain may be open for any time: a manual retry starts a webhook's schedule again.
+        // The next run of its chain may be open for any time: a manual retry starts a webhook's schedule
+        // again.
         (false, RunStatus::ContinuedAsNew) => Removal::InSteps(at),
         (false, _) if in_steps => Removal::InSteps(at),
         (false, _) => Removal::Expires(at),

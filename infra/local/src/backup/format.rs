@@ -13,10 +13,8 @@ pub struct Contents {
     pub bytes: u64,
 }
 
-/// First file of an archive.
 #[derive(Serialize, Deserialize)]
 pub struct Head {
-    /// Format of the archive.
     pub backup_format: u32,
     /// Format of the data directory in it.
     pub data_format: u32,

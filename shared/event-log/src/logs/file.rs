@@ -18,7 +18,6 @@ pub struct LogFile {
     /// Number of the records that only the owner of a private run sees.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub private: u64,
-    /// Size of the object.
     pub bytes: u64,
     /// SHA-256 of the object's bytes, in hexadecimal.
     pub sha256: String,

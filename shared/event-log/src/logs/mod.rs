@@ -140,7 +140,6 @@ impl Logs {
         self.commit(log, read, &[], &[], next).await
     }
 
-    /// Removes the item of a replaced file.
     pub async fn remove_file(&self, log: &LogId, file: &LogFile) -> Result<()> {
         let key = file_key(log, file);
         self.table(log.kind)

@@ -33,7 +33,6 @@ impl Place {
     }
 }
 
-/// An object of a log.
 pub(super) struct Listed {
     /// Parts of the key, as far as they are known: below `log/` where `is_whole`.
     pub parts: Vec<String>,

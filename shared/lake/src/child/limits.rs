@@ -14,7 +14,8 @@ const MIB: u64 = 1024 * 1024;
 /// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
 /// clients.
 const PARENT_BYTES: u64 = 256 * MIB;
-/// Address space that the library, the stacks and the allocator's arenas reserve, most of it without using it.
+/// Address space that the library, the stacks and the allocator's arenas reserve, most of it without using
+/// it.
 const RESERVED_BYTES: u64 = 1_792 * MIB;
 /// Memory of an idle child. Its address space is reserved and not used.
 const IDLE_CHILD_BYTES: u64 = 192 * MIB;

@@ -1,7 +1,7 @@
 //! Downloads files that a caller names: from a URL, or a bucket of S3 or Google Cloud Storage.
 //!
-//! A URL is requested as any caller's URL, see [`platform::outbound`]. Buckets are read with the service's own
-//! credentials, so a caller reaches only what the operator opened, see [`Places`]. Errors contain neither
+//! A URL is requested as any caller's URL, see [`platform::outbound`]. Buckets are read with the service's
+//! own credentials, so a caller reaches only what the operator opened, see [`Places`]. Errors contain neither
 //! credentials nor the URL, which may be signed.
 
 mod gcs;

@@ -13,8 +13,9 @@ use crate::child::limits::EngineLimits;
 const MIN_INPUT_BYTES: u64 = 64 * MIB;
 
 impl EngineLimits {
-    /// Returns the temporary disk of a Lambda function that remains beside files of `files_bytes` and DuckDB's
-    /// spill space, in bytes; None outside of Lambda. Fails where its memory or its disk is too small.
+    /// Returns the temporary disk of a Lambda function that remains beside files of `files_bytes` and
+    /// DuckDB's spill space, in bytes; None outside of Lambda. Fails where its memory or its disk is too
+    /// small.
     pub fn free_disk(
         &self,
         files_bytes: u64,

@@ -24,8 +24,8 @@ use crate::records::stores::{ImportRecord, ImportStatus};
 
 /// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;
-/// A claim that is not renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may take longer,
-/// and then a second attempt starts, of which the commit lets one win.
+/// A claim that is not renewed. Longer than Lambda's limit of 15 minutes; an import in the local runner may
+/// take longer, and then a second attempt starts, of which the commit lets one win.
 const IMPORT_LEASE: Duration = Duration::from_secs(16 * 60);
 /// Time allowed for the delivery of a hint before another one is sent.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(5 * 60);
@@ -209,8 +209,8 @@ impl DataStores {
     }
 }
 
-/// Returns whether another attempt may succeed. A timeout is final here: the next attempt has the same rows and
-/// the same time, and its sentence tells the caller to send fewer.
+/// Returns whether another attempt may succeed. A timeout is final here: the next attempt has the same rows
+/// and the same time, and its sentence tells the caller to send fewer.
 fn may_pass(error: &Error) -> bool {
     error.is_transient() && error.kind() != ErrorKind::Timeout
 }

@@ -91,8 +91,8 @@ fn parse(text: &str) -> Option<(Tenant, String, &str)> {
     parts.next().is_none().then_some((tenant, id, secret))
 }
 
-/// Returns the stored form of a secret that is only compared. A fast hash is enough, because the secret is long
-/// and random.
+/// Returns the stored form of a secret that is only compared. A fast hash is enough, because the secret is
+/// long and random.
 pub fn secret_hash(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }

@@ -8,7 +8,6 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::error::Error;
 
-/// Buckets outside the service.
 #[async_trait]
 pub trait RemoteObjects: Send + Sync {
     async fn get_to_file(&self, place: Place<'_>, download: Download<'_>) -> Result<(), SourceError>;
@@ -21,7 +20,6 @@ pub struct Place<'a> {
     pub key: &'a str,
 }
 
-/// Destination and limit of a download.
 #[derive(Clone, Copy)]
 pub struct Download<'a> {
     pub path: &'a Path,
@@ -42,7 +40,6 @@ impl Download<'_> {
     }
 }
 
-/// A download in progress.
 pub struct Begun {
     file: File,
     written: u64,
@@ -50,7 +47,6 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Writes the next piece.
     pub async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
         self.written += chunk.len() as u64;
         if self.written > self.max_bytes {
@@ -73,10 +69,8 @@ pub enum SourceError {
     /// The operator did not open the place of the file.
     #[error("{0}")]
     NotOpen(String),
-    /// The download failed.
     #[error("{0}")]
     Failed(String),
-    /// The file could not be stored.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
 }

@@ -13,7 +13,6 @@ pub enum OutboundError {
     Refused(String),
     #[error("it answered with a redirect ({0}), which is not followed; give the address that it leads to")]
     Redirect(u16),
-    /// A status that is not a success.
     #[error("it answered with the status {0}")]
     Status(u16),
     /// Too many answers with a status below 200.
@@ -29,7 +28,6 @@ pub enum OutboundError {
     /// The certificate is not for this host, expired, or from an authority that the machine does not trust.
     #[error("its certificate is not accepted: {0}")]
     Certificate(String),
-    /// The body could not be stored.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
 }

@@ -93,8 +93,8 @@ impl Evaluator {
         Ok(Self::over(Sandbox::new(ARGUMENT, LIMITS, max)?))
     }
 
-    /// As [`sandboxed`](Self::sandboxed), with children of a test's program, for which a busy machine may take
-    /// long to find time.
+    /// As [`sandboxed`](Self::sandboxed), with children of a test's program, for which a busy machine may
+    /// take long to find time.
     pub fn with_program(program: std::path::PathBuf, max: usize) -> Self {
         let limits = Limits {
             patience: Duration::from_secs(600),

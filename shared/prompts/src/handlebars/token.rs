@@ -42,7 +42,6 @@ pub enum Kind {
     End,
 }
 
-/// A token with its position.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub kind: Kind,

@@ -54,7 +54,6 @@ pub struct Agent {
     pub remote_tools: Vec<RemoteTool>,
 }
 
-/// Tool of an MCP server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteTool {
     /// Name for the model: `<server>__<tool>`, or one with a hash.
@@ -62,7 +61,6 @@ pub struct RemoteTool {
     pub server: String,
     /// Name at the server.
     pub remote_name: String,
-    /// Description from the server.
     pub description: String,
     /// JSON Schema of the arguments.
     pub input_schema: Value,

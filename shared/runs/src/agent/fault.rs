@@ -14,7 +14,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a tool returned no result.
 pub enum Fault {
     /// The model reads it.
     Refused(Refusal),

@@ -10,13 +10,13 @@ use super::services::Services;
 use super::tools::mcp;
 
 /// Resolves an agent, renders its prompts and lists the tools of its servers, once per run.
-pub const PREPARE: ActivityType<Asked, Prepared> = ActivityType::new("agent_prepare");
+pub const PREPARE: ActivityType<AgentRequest, Prepared> = ActivityType::new("agent_prepare");
 
 /// Maximum size of the instructions, the schema and the lists of an agent.
 const MAX_AGENT_BYTES: usize = 600_000;
 
 #[derive(Serialize, Deserialize)]
-pub struct Asked {
+pub struct AgentRequest {
     pub(super) reference: String,
     pub(super) data: Map<String, Value>,
 }
@@ -34,11 +34,11 @@ pub struct Prepared {
 pub(super) async fn prepare(
     services: Services,
     context: ActivityContext,
-    asked: Asked,
+    request: AgentRequest,
 ) -> Result<Prepared, Failure> {
     let found = services
         .agents
-        .agent(&context.tenant, &asked.reference, &asked.data);
+        .agent(&context.tenant, &request.reference, &request.data);
     let mut agent = found.await?;
     let mut missing_servers = Vec::new();
     for server in &agent.mcp_servers {

@@ -10,7 +10,6 @@ use super::definition::Agents;
 use crate::model_usage::ModelUsage;
 use crate::secrets::Secrets;
 
-/// Services of the activities of agents.
 #[derive(Clone)]
 pub struct Services {
     pub model: Arc<dyn Model>,

@@ -15,7 +15,7 @@ use super::cut_off::Answered;
 use super::definition::Agent;
 use super::input::{CONVERSATION, Carried, ConversationInput, Progress, USER_INPUT};
 use super::model_turn::{ATTEMPT, HEARTBEAT, MODEL_TURN, Turn, Turned, retries};
-use super::prepare::{Asked, PREPARE};
+use super::prepare::{AgentRequest, PREPARE};
 use super::shortened::shortened;
 use super::tools::finish;
 
@@ -85,11 +85,11 @@ async fn prepared(
     input: &ConversationInput,
     shown: &RefCell<Shown>,
 ) -> Result<Agent, Failure> {
-    let asked = Asked {
+    let request = AgentRequest {
         reference: input.reference().to_owned(),
         data: input.data.clone(),
     };
-    let preparing = context.run(PREPARE, &asked).retry(RetryPolicy::attempts(5));
+    let preparing = context.run(PREPARE, &request).retry(RetryPolicy::attempts(5));
     let prepared = preparing.start_to_close(Duration::from_secs(120)).await?;
     for (server, why) in &prepared.missing_servers {
         let text = format!("The tools of the MCP server '{server}' are missing: {why}");
@@ -165,8 +165,8 @@ impl Conversing {
         let what = format!("Turn {}: the model is asked.", turn.number);
         self.context
             .publish("PROGRESS", &what, json!({ "turn": turn.number }));
-        let asked = self.context.run(MODEL_TURN, &turn).start_to_close(ATTEMPT);
-        let turned = asked.heartbeat(HEARTBEAT).retry(retries()).await?;
+        let activity = self.context.run(MODEL_TURN, &turn).start_to_close(ATTEMPT);
+        let turned = activity.heartbeat(HEARTBEAT).retry(retries()).await?;
         let mut shown = self.shown.borrow_mut();
         shown.progress.usage += turned.usage;
         shown.waits_for = None;

@@ -37,7 +37,6 @@ pub struct Question {
     pub condition: SemanticCondition,
 }
 
-/// Outcome of the activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -128,7 +128,6 @@ impl Process {
         scope
     }
 
-    /// Evaluates expressions in one round trip.
     pub async fn evaluate(
         &self,
         view: &View<'_>,
@@ -182,7 +181,6 @@ impl Process {
         }
     }
 
-    /// Validates a value against a JSON Schema.
     pub async fn validate(&self, view: &View<'_>, schema: &Data, value: &Data) -> Result<(), Fault> {
         let context = &view.frame.context;
         let validated = self.evaluations.validate(context, schema, value).await;

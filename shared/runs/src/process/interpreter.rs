@@ -48,7 +48,6 @@ impl Process {
         Ok(value)
     }
 
-    /// Runs tasks one after another.
     pub fn run_list<'a>(&'a self, frame: Frame, tasks: &'a [Task], input: Data) -> Running<'a, Done> {
         Box::pin(async move {
             let (mut next, mut value) = (flow::first(tasks), input);
@@ -86,7 +85,6 @@ impl Process {
         })
     }
 
-    /// Runs the task within its timeout.
     async fn timed(&self, frame: &Frame, task: &Task, input: Data) -> Result<Outcome, Fault> {
         let Some(span) = &task.timeout else {
             return self.staged(frame.clone(), task, input).await;

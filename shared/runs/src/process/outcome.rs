@@ -8,14 +8,12 @@ use process::definition::Then;
 
 use super::fault::Fault;
 
-/// Outcome of a list of tasks.
 pub(super) enum Done {
     Output(Data),
     /// A task ended the process with this output.
     End(Data),
 }
 
-/// Outcome of a task.
 pub(super) struct Outcome {
     pub output: Data,
     /// Next task, where the task itself decides that.

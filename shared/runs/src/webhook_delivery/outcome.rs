@@ -17,7 +17,6 @@ pub struct AttemptInput {
     pub started_at: UtcTime,
 }
 
-/// Outcome of an attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// The attempt; None where nothing was sent.
@@ -25,7 +24,6 @@ pub struct Outcome {
     pub next: Next,
 }
 
-/// Next step after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
@@ -41,12 +39,10 @@ pub enum Next {
     Renew,
 }
 
-/// A receiver's response.
 pub(super) struct Answer {
     /// HTTP status. Redirects are not followed.
     pub status: u16,
     /// Start of the body, undecoded.
     pub body: Vec<u8>,
-    /// Header `Retry-After`.
     pub retry_after: Option<String>,
 }

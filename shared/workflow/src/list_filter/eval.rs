@@ -8,11 +8,8 @@ use super::literal::Value;
 /// Fields of a run that a filter reads. Times are milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunFields<'r> {
-    /// `WorkflowId`.
     pub workflow_id: &'r str,
-    /// `RunId`.
     pub run_id: &'r str,
-    /// `WorkflowType`.
     pub workflow_type: &'r str,
     /// `ExecutionStatus`, one of [`STATUSES`](super::STATUSES).
     pub status: &'r str,
@@ -20,13 +17,9 @@ pub struct RunFields<'r> {
     pub start_time: i64,
     /// `CloseTime`; None while the run is open. `ExecutionDuration` is its distance from the start.
     pub close_time: Option<i64>,
-    /// `InitiatedBy`.
     pub initiated_by: Option<&'r str>,
-    /// `DocumentId`.
     pub document_id: Option<&'r str>,
-    /// `EventName`.
     pub event_name: Option<&'r str>,
-    /// `RuleId`.
     pub rule_id: Option<&'r str>,
 }
 

@@ -13,7 +13,6 @@ use crate::removal_plan;
 use crate::status::RunStatus;
 use crate::store::{Commit, Committed};
 
-/// Labels of the steps of a commit.
 const GUARD: &str = "guard";
 const CURRENT: &str = "current";
 const PARENT: &str = "parent";

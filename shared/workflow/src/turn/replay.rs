@@ -14,7 +14,6 @@ use crate::payload::Payload;
 
 pub type Returned = Result<Payload, Failure>;
 
-/// Update that the code publishes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewUpdate {
     /// Such as `PROGRESS`.
@@ -57,7 +56,6 @@ pub struct Turn {
     /// New commands as events to append; the last one may end the run.
     pub events: Vec<EventKind>,
     pub updates: Vec<NewUpdate>,
-    /// New reports about the delivery.
     pub reports: Vec<DeliveryReport>,
     /// Answer to the query; None if the code has no such query.
     pub answer: Option<Result<Payload, Failure>>,

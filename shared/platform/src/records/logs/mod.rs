@@ -63,8 +63,8 @@ struct DueRecord {
     sk: String,
 }
 
-/// Lists the logs of a kind whose next pass is due, longest overdue first, up to `most`. `table` is that of the
-/// kind's records.
+/// Lists the logs of a kind whose next pass is due, longest overdue first, up to `most`. `table` is that of
+/// the kind's records.
 pub async fn due(table: &Table, kind: LogKind, by: UtcTime, most: Option<usize>) -> Result<Vec<LogId>> {
     let query = Query::due(keys::DUE_LOGS, by);
     let due: Vec<DueRecord> = match most {

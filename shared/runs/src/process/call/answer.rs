@@ -19,7 +19,6 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1_024;
 /// Encodings of answers that a call asks for.
 pub(super) const ENCODINGS: &str = "gzip, deflate";
 
-/// A response of a service, read to its end.
 pub(super) struct Response {
     pub status: u16,
     pub headers: HeaderMap,
@@ -78,7 +77,6 @@ impl Response {
         Data::object(fields)
     }
 
-    /// Returns the body as data.
     pub fn content(&self) -> Data {
         if self.body.is_empty() {
             return Data::null();

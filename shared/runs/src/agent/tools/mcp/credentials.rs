@@ -61,11 +61,11 @@ impl Credentials {
 
     pub fn broken(&self, error: &dyn std::error::Error) -> Refusal {
         let causes = std::iter::successors(Some(error), |error| error.source());
-        let mut told: Vec<String> = causes.map(ToString::to_string).collect();
-        told.dedup();
+        let mut reasons: Vec<String> = causes.map(ToString::to_string).collect();
+        reasons.dedup();
         // Struck before it is cut, because a part of a secret is not recognized.
-        let told: String = self.struck(told.join(": ")).chars().take(500).collect();
-        Refusal(format!("The MCP server failed: {told}"))
+        let reason: String = self.struck(reasons.join(": ")).chars().take(500).collect();
+        Refusal(format!("The MCP server failed: {reason}"))
     }
 
     pub fn struck_refusal(&self, refusal: Refusal) -> Refusal {
