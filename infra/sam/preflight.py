@@ -34,8 +34,12 @@ MAX_STACK_NAME = 128
 MAX_NAMES = {"Name": 256, "MetricName": 128, "DashboardName": 255, "Namespace": 255}
 # Lambda refuses a reservation that leaves less than this to all other functions of the account and region.
 UNRESERVED = 100
+# Executions at a time below which a stack serves a few people.
+FEW = 100
 # Service Quotas: Lambda, "Concurrent executions".
 CONCURRENCY_QUOTA = "L-B99A9384"
+# One identity provider whose tokens have our claims.
+PROVIDER = ("JwksUrl", "TokenIssuer", "TokenAudience")
 LOGIN = (
     "Log in (`aws sso login`), or name a profile of ~/.aws/config in AWS_PROFILE; `aws sts get-caller-identity` shows"
     " whether it works."
@@ -93,8 +97,17 @@ def check_parameters(template, given, architecture):
         if name not in known:
             raise Refusal(f"The template has no parameter {name}; its parameters are {', '.join(known)}.")
     missing = [name for name, parameter in known.items() if "Default" not in parameter and not given.get(name)]
+    # CloudFormation's rule says the same, but only once everything is built.
+    short_form = [name for name in PROVIDER if given.get(name)]
+    if not given.get("Identity"):
+        missing += [name for name in PROVIDER if not given.get(name)]
+    elif short_form:
+        raise Refusal(f"Identity and {', '.join(short_form)} both name an identity provider: remove one of them.")
     if missing:
-        raise Refusal(f"The parameters {', '.join(missing)} have no value: set them in parameter_overrides of samconfig.toml.")
+        raise Refusal(
+            f"The parameters {', '.join(missing)} have no value: set them in parameter_overrides of samconfig.toml. In the place of"
+            f" {', '.join(PROVIDER)}, Identity can describe any identity provider (docs/identity.md)."
+        )
     wanted = given.get("Architecture") or known["Architecture"]["Default"]
     if wanted != architecture:
         raise Refusal(
@@ -104,31 +117,36 @@ def check_parameters(template, given, architecture):
 
 
 def reservations(template, parameters):
-    """The reserved concurrency of each function, and the parameter that sets it."""
+    """The functions with reserved concurrency, how much, and the parameter that sets it."""
     reserved = []
     for name, resource in template["Resources"].items():
         amount = resource.get("Properties", {}).get("ReservedConcurrentExecutions")
-        if isinstance(amount, dict):
-            value = parameters[amount["Ref"]]
-            if not value.isdecimal():
-                raise Refusal(f"The parameter {amount['Ref']} is '{value}', which is not a whole number.")
-            reserved.append((name, int(value), amount["Ref"]))
-        elif amount is not None:
-            reserved.append((name, int(amount), None))
+        if amount is None:
+            continue
+        # `!If [Reserves…, !Ref …Concurrency, !Ref AWS::NoValue]`: 0 reserves nothing.
+        parameter = amount["Fn::If"][1]["Ref"]
+        value = parameters[parameter]
+        if not value.isdecimal():
+            raise Refusal(f"The parameter {parameter} is '{value}', which is not a whole number.")
+        if int(value) > 0:
+            reserved.append((name, int(value), parameter))
     return reserved
 
 
-def check_concurrency(template, parameters, current, limits, region):
+def check_concurrency(template, parameters, current, limits, region, note):
     """Refuses reservations that the account's quota has no room for. `current` has the parameters of the stack, if it exists."""
     quota = limits["ConcurrentExecutions"]
     wanted = reservations(template, parameters)
     total = sum(amount for _, amount, _ in wanted)
     own = sum(amount for _, amount, _ in reservations(template, current)) if current else 0
     room = limits["UnreservedConcurrentExecutions"] + own - UNRESERVED
-    if total <= room:
+    if total == 0 and quota < FEW:
+        note(
+            f"Preflight: Lambda's quota in {region} is {quota} executions at a time for all functions. Open pages with a stream take"
+            " one each, and callers get a 503 or 429 when it is used up: enough to try Millrace, and not for production."
+        )
+    if total <= max(room, 0):
         return
-    adjustable = {parameter: amount for _, amount, parameter in wanted if parameter}
-    fixed = total - sum(adjustable.values())
     shown = ", ".join(f"{name} {amount}" for name, amount, _ in wanted)
     text = (
         f"Lambda's quota of concurrent executions in {region} is {quota}, of which {max(room, 0)} can be reserved (Lambda keeps"
@@ -136,9 +154,11 @@ def check_concurrency(template, parameters, current, limits, region):
         f" `aws service-quotas request-service-quota-increase --service-code lambda --quota-code {CONCURRENCY_QUOTA}"
         f" --desired-value {max(1000, quota - room + total)} --region {region}`"
     )
-    if room - fixed >= len(adjustable):
-        text += f"; or lower {' and '.join(adjustable)} to {room - fixed} together"
-    raise Refusal(f"{text}.")
+    parameters = [parameter for _, _, parameter in wanted]
+    if room >= len(wanted):
+        text += f"; or lower {', '.join(parameters)} to {room} together"
+    none = " ".join(f"{parameter}=0" for parameter in parameters)
+    raise Refusal(f"{text}; or set {none}, which reserves nothing: then all functions share the quota.")
 
 
 def has_log_role(session):
@@ -244,7 +264,7 @@ def ask(settings, template, architecture, region):
     settings.stack = answer("Stack name", settings.stack)
     settings.parameters["Architecture"] = architecture
     for name, parameter in template["Parameters"].items():
-        if "Default" not in parameter:
+        if "Default" not in parameter or name in PROVIDER:
             settings.parameters[name] = answer(f"{name}: {parameter['Description']}")
 
 
@@ -286,7 +306,7 @@ def check(settings: Settings, template, architecture, session, note=print):
     def concurrency():
         limits = session.client("lambda").get_account_settings()["AccountLimit"]
         own = values(template, Settings(), current) if exists else {}
-        check_concurrency(template, parameters, own, limits, region)
+        check_concurrency(template, parameters, own, limits, region, note)
 
     # The answers of --guided are not known yet.
     if not settings.guided:

@@ -29,7 +29,14 @@ class Settings:
 
 
 # As `sam deploy` reads them.
-PAIR = re.compile(r'(?:ParameterKey=)?(\w+)(?:,ParameterValue)?=("[^"]*"|\S*)')
+PAIR = re.compile(r'(?:ParameterKey=)?(\w+)(?:,ParameterValue)?=("(?:\\.|[^"\\])*"|\S*)')
+
+
+def unquoted(value):
+    """The value without the quotes around it, and without the backslashes before quotes and spaces in it."""
+    if len(value) > 1 and value.startswith('"') and value.endswith('"'):
+        value = value[1:-1]
+    return value.replace("\\ ", " ").replace('\\"', '"')
 
 
 def pairs(overrides):
@@ -38,7 +45,7 @@ def pairs(overrides):
     rest = PAIR.sub("", text).strip()
     if rest:
         raise Refusal(f"The parameter override '{rest}' is not of the form Name=value.")
-    return {name: value.strip('"') for name, value in PAIR.findall(text)}
+    return {name: unquoted(value) for name, value in PAIR.findall(text)}
 
 
 def read_settings(arguments, folder=Path(".")):
@@ -85,6 +92,7 @@ def save(settings):
     table("global")["region"] = settings.region
     overrides = tomlkit.array()
     for name, value in settings.parameters.items():
-        overrides.append(f'{name}="{value}"' if " " in value else f"{name}={value}")
+        escaped = value.replace('"', '\\"')
+        overrides.append(f'{name}="{escaped}"' if re.search(r'[ "]', value) else f"{name}={value}")
     table("deploy")["parameter_overrides"] = overrides.multiline(True)
     path.write_text(tomlkit.dumps(document), encoding="utf-8")

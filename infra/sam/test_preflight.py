@@ -133,12 +133,16 @@ class Preflight(unittest.TestCase):
         new_account = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
         text = self.refuses(Session(limits=new_account), "is 10", "request-service-quota-increase", "L-B99A9384")
         self.assertNotIn("or lower", text)
+        nothing = {"IngestConcurrency": "0", "StreamConcurrency": "0", "SweeperConcurrency": "0"}
+        self.assertIn(" ".join(f"{name}=0" for name in nothing), text.replace("StreamConcurrency=0 IngestConcurrency=0", "IngestConcurrency=0 StreamConcurrency=0"))
+        notes = self.accepts(Session(limits=new_account), parameters=REQUIRED | nothing)
+        self.assertIn("10 executions at a time", notes[0])
         some = {"ConcurrentExecutions": 120, "UnreservedConcurrentExecutions": 120}
-        self.refuses(Session(limits=some), "or lower", "IngestConcurrency", "to 19 together")
+        self.refuses(Session(limits=some), "or lower", "IngestConcurrency", "to 20 together")
 
     def test_what_the_stack_reserves_itself_is_free_for_it(self):
         reserved = sum(
-            int(TEMPLATE["Parameters"][amount["Ref"]]["Default"]) if isinstance(amount, dict) else amount
+            int(TEMPLATE["Parameters"][amount["Fn::If"][1]["Ref"]]["Default"])
             for resource in TEMPLATE["Resources"].values()
             if (amount := resource.get("Properties", {}).get("ReservedConcurrentExecutions"))
         )
@@ -149,6 +153,10 @@ class Preflight(unittest.TestCase):
 
     def test_parameters(self):
         self.refuses(Session(), "TokenIssuer, TokenAudience have no value", parameters={"JwksUrl": "x"})
+        identity = {"Identity": '[{"preset":"auth0"}]'}
+        self.accepts(Session(), parameters=identity)
+        self.refuses(Session(), "both name an identity provider", parameters=REQUIRED | identity)
+        self.refuses(Session(), "JwksUrl, TokenIssuer, TokenAudience have no value", "docs/identity.md", parameters={"Stage": "dev"})
         self.refuses(Session(), "no parameter JwksURL", parameters=REQUIRED | {"JwksURL": "x"})
         self.refuses(Session(), "make deploy ARCH=arm64", architecture="x86_64")
         self.refuses(Session(), "not a whole number", parameters=REQUIRED | {"IngestConcurrency": "many"})
@@ -181,6 +189,7 @@ class ReadingSettings(unittest.TestCase):
 
     def test_parameters_are_read_as_sam_reads_them(self):
         self.assertEqual(pairs("A=1 B=\"x y\" C="), {"A": "1", "B": "x y", "C": ""})
+        self.assertEqual(pairs(r'I="[{\"a\": \"b\"}]" B=1'), {"I": '[{"a": "b"}]', "B": "1"})
         self.assertEqual(pairs(["ParameterKey=A,ParameterValue=s3://b/,gs://c/", "B=2"]), {"A": "s3://b/,gs://c/", "B": "2"})
         with self.assertRaises(Refusal):
             pairs("A=1 B")

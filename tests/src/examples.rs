@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const CHANGING: [&str; 12] = [
     "_bytes",
     "_duration",
-    "_hint",
+    "hint",
     "_ms",
     "_secret",
     "_token",
@@ -173,7 +173,7 @@ fn texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
 }
 
 fn is_changing(field: &str) -> bool {
-    CHANGING.iter().any(|end| field.ends_with(end))
+    field == "key" || CHANGING.iter().any(|end| field.ends_with(end))
 }
 
 fn is_id(text: &str) -> bool {

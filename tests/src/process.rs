@@ -60,7 +60,7 @@ impl Process {
             base_url: String::new(),
             token: String::new(),
         };
-        while process.token.is_empty() {
+        loop {
             let time_left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = process.lines.recv_timeout(time_left) else {
                 let log = std::fs::read_to_string(log).unwrap_or_default();
@@ -69,6 +69,7 @@ impl Process {
             match line.trim().split_once(' ') {
                 Some(("API", url)) => process.base_url = url.trim().to_owned(),
                 Some(("export", token)) => process.token = token.trim_start_matches("TOKEN=").to_owned(),
+                _ if line.trim() == "Try:" => break,
                 _ => {}
             }
         }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::translated::{functions, read};
+use serde_json::json;
+
+use crate::translated::{functions, read, resources, template};
 
 #[test]
 fn every_function_of_the_checkout_is_deployed() {
@@ -17,4 +19,25 @@ fn every_function_of_the_checkout_is_deployed() {
         let code = format!("CodeUri: target/functions/{folder}\n");
         assert!(template.contains(&code), "no function has {code}");
     }
+}
+
+/// An account with a quota of 10 has no concurrency to reserve.
+#[test]
+fn every_reservation_can_be_none() {
+    let mut reserved = 0;
+    for (name, function) in resources("AWS::Lambda::Function") {
+        let reservation = &function["ReservedConcurrentExecutions"];
+        if reservation.is_null() {
+            continue;
+        }
+        reserved += 1;
+        let parameter = reservation["Fn::If"][1]["Ref"].as_str().unwrap();
+        assert_eq!(reservation["Fn::If"][2]["Ref"], "AWS::NoValue", "{name}");
+        let parameter = &template()["Parameters"][parameter];
+        let values = parameter["AllowedValues"].as_array();
+        let may_be_none =
+            parameter["MinValue"] == 0 || values.is_some_and(|values| values.contains(&json!(0)));
+        assert!(may_be_none, "{name}");
+    }
+    assert_eq!(reserved, 3);
 }

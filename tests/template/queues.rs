@@ -26,3 +26,39 @@ fn every_queue_has_a_dead_letter_queue_and_every_dead_letter_queue_an_alarm() {
         }
     }
 }
+
+/// Lambda drops a message of a function that its own messages called 16 times before, unless its property
+/// `RecursiveLoop` allows it.
+#[test]
+fn function_that_causes_its_own_messages_may_do_so_without_end() {
+    let mappings = resources("AWS::Lambda::EventSourceMapping");
+    let mut checked = Vec::new();
+    for (name, function) in resources("AWS::Lambda::Function") {
+        let own: Vec<String> = mappings
+            .iter()
+            .filter(|(_, mapping)| mapping["FunctionName"]["Ref"] == name)
+            .map(|(_, mapping)| mapping["EventSourceArn"].to_string())
+            .collect();
+        let role = resources("AWS::IAM::Role")
+            .into_iter()
+            .find(|(role, _)| *role == format!("{name}Role"));
+        let statements = role
+            .map(|(_, role)| role["Policies"].to_string())
+            .unwrap_or_default();
+        // Events on the bus come back to the matcher, and start runs, whose hints go to the worker.
+        let sends = own.iter().any(|queue| statements.contains(queue.as_str()));
+        if !own.is_empty() && (sends || statements.contains("events:PutEvents")) {
+            assert_eq!(function["RecursiveLoop"], "Allow", "{name}");
+            checked.push(name);
+        }
+    }
+    assert_eq!(
+        checked,
+        [
+            "ArchiverFunction",
+            "ImporterFunction",
+            "MatcherFunction",
+            "WorkerFunction"
+        ]
+    );
+}

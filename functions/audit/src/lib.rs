@@ -32,6 +32,6 @@ pub fn routes(platform: Platform, log: LogStore) -> ApiRouter {
     ApiRouter::new()
         .api_route("/audit-trail", list::route())
         .api_route("/audit-trail/aggregate", aggregate::route())
-        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

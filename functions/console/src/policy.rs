@@ -44,6 +44,7 @@ mod tests {
                 issuer: "https://login.example/tenant".to_owned(),
                 client_id: "console".to_owned(),
                 scope: "openid".to_owned(),
+                audience: None,
             }),
             connect: vec![
                 "https://data.s3.eu-central-1.amazonaws.com".to_owned(),

@@ -35,6 +35,9 @@ pub struct Oidc {
     pub client_id: String,
     /// Scopes, separated by spaces.
     pub scope: String,
+    /// Audience that the console asks for, at a provider that needs to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
 }
 
 impl Settings {
@@ -54,6 +57,7 @@ impl Settings {
                     issuer: issuer.to_owned(),
                     client_id: client_id.to_owned(),
                     scope: text(variables::CONSOLE_SCOPE).unwrap_or("openid").to_owned(),
+                    audience: text(variables::CONSOLE_AUDIENCE).map(str::to_owned),
                 })
             }
             (Some(_), issuer) => {

@@ -152,10 +152,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
             "/data/{store_id}/versions/{version_id}/rollback",
             version_rollback::route(p),
         )
-        .layer(from_fn_with_state(
-            (platform, Credentials::TokenOrApiKey),
-            authenticate,
-        ))
+        .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .layer(Extension(BodyLimit(MAX_BODY_BYTES)))
         .with_state(app)
 }

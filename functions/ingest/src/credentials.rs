@@ -7,9 +7,9 @@
 use axum::http::{HeaderMap, header};
 use events::channel::StoredChannel;
 use events::signature::{Algorithm, SignatureRule};
-use platform::auth::api_key::secret_hash;
 use platform::config::Secret;
 use platform::sealing::Place;
+use platform::secrets::secret_hash;
 use platform::{Error, Result, Tenant};
 use subtle::ConstantTimeEq as _;
 

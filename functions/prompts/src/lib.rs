@@ -68,6 +68,6 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
         .api_route("/prompts/{pt_id}/publish", prompt_publish::route(p))
         .api_route("/prompts/{pt_id}/versions", version_list::route())
         .api_route("/prompts/{pt_id}/versions/{version}", version_get::route())
-        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

@@ -120,7 +120,7 @@ pub fn routes(platform: Platform, stream: Stream) -> ApiRouter {
     ApiRouter::new()
         .api_route("/workflows/runs/{workflow_id}/{run_id}/stream", stream::route())
         .layer(from_fn_with_state(
-            (platform, Credentials::TokenOrQuery),
+            (platform, Credentials::HeadersOrQuery),
             authenticate,
         ))
         .with_state(app)

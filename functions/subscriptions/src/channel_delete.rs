@@ -5,13 +5,12 @@ use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::WriteEvents;
-use platform::http::{Call, Path, Reply, audited};
+use platform::http::{Call, Deleted, Path, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{Platform, Result};
 
 use crate::App;
 use crate::channel_model::ChannelPath;
-use crate::subscription_model::Deleted;
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Delete, "event_channel").on(delete_with(handler, doc))

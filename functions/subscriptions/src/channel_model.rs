@@ -258,7 +258,7 @@ pub async fn settle_secret(
 /// Gives a channel a new token, which only this answer shows.
 pub fn new_token(channel: &mut StoredChannel) -> Secret {
     let token = events::signature::new_ingest_token();
-    channel.token_hash = platform::auth::api_key::secret_hash(token.expose());
+    channel.token_hash = platform::secrets::secret_hash(token.expose());
     channel.token_hint = hint(&token);
     token
 }

@@ -119,6 +119,6 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
                 .merge(subscription_update::route(p))
                 .merge(subscription_delete::route(p)),
         )
-        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

@@ -7,12 +7,12 @@ use axum::extract::State;
 use events::subscription::StoredSubscription;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::problem;
-use platform::http::{Call, Path, Reply, audited};
+use platform::http::{Call, Deleted, Path, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{ErrorKind, Platform, Result};
 
 use crate::App;
-use crate::subscription_model::{Deleted, SubscriptionPath};
+use crate::subscription_model::SubscriptionPath;
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Delete, "event_subscription").on(delete_with(handler, doc))

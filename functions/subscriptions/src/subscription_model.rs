@@ -21,21 +21,6 @@ pub struct SubscriptionPath {
     pub subscription_id: String,
 }
 
-/// The channel or subscription that was deleted.
-#[derive(Serialize, JsonSchema)]
-pub struct Deleted {
-    /// The same as in the path.
-    pub id: String,
-    /// Number of deleted resources: always 1.
-    pub count: u32,
-}
-
-impl Deleted {
-    pub fn one(id: String) -> Self {
-        Self { id, count: 1 }
-    }
-}
-
 /// A URL that events are posted to, without its secret.
 #[derive(Serialize, JsonSchema)]
 #[schemars(transform = of_type_webhook)]

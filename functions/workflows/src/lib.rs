@@ -92,6 +92,6 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
             update_list::route(),
         )
         .api_route("/workflows/types", type_list::route())
-        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

@@ -11,8 +11,12 @@ pub mod subscriptions;
 pub mod worker;
 pub mod workflows;
 
+use std::sync::Arc;
+
 use aws::Aws;
+use identity::Identity;
 pub use lambda_runtime::Error;
+use platform::Platform;
 use platform::config::ConfigError;
 use platform::config::variables::Variable;
 use platform::deployment::Deployment;
@@ -30,6 +34,11 @@ impl Function {
     pub fn inbox(&self, variable: Variable) -> Result<impl Inbox + use<>, ConfigError> {
         Ok(self.aws.inbox(self.deployment.environment().required(variable)?))
     }
+}
+
+/// Returns what every HTTP function shares.
+pub fn platform(deployment: &Deployment) -> Result<Platform, ConfigError> {
+    Platform::from_deployment(deployment, Arc::new(Identity::from_deployment(deployment)?))
 }
 
 /// Begins the log of this process's function, and returns its services.

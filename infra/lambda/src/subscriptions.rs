@@ -1,7 +1,6 @@
 //! The function `subscriptions`: the endpoints of event subscriptions.
 
 use lambda_http::Error;
-use platform::Platform;
 use subscriptions_function::{SubscriptionServices, routes};
 use workflow::Registry;
 
@@ -10,7 +9,7 @@ use crate::http::serve;
 
 /// Runs the function with these workflow types until Lambda ends it.
 pub async fn run(function: &Function, registry: Registry) -> Result<(), Error> {
-    let platform = Platform::from_deployment(&function.deployment)?;
+    let platform = crate::platform(&function.deployment)?;
     let subscriptions = SubscriptionServices::from_deployment(&function.deployment, &registry)?;
     serve(&platform, routes(platform.clone(), subscriptions)).await
 }

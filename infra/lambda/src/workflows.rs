@@ -1,7 +1,6 @@
 //! The function `workflows`: the endpoints of workflow runs.
 
 use lambda_http::Error;
-use platform::Platform;
 use runs::process::{Evaluator, Expressions};
 use workflow::Registry;
 use workflow::wiring::Wiring;
@@ -12,7 +11,7 @@ use crate::http::serve;
 
 /// Runs the function with these workflow types until Lambda ends it.
 pub async fn run(function: &Function, registry: Registry) -> Result<(), Error> {
-    let platform = Platform::from_deployment(&function.deployment)?;
+    let platform = crate::platform(&function.deployment)?;
     // A query replays its run. A Lambda instance handles one request at a time.
     let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
     let registry = runs::process::with_expressions(registry, expressions);

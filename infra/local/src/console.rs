@@ -36,7 +36,7 @@ struct Tokens {
 /// Returns the console's routes; None where it is not built. `port` is that of the public port.
 pub fn routes(
     environment: &Environment,
-    issuer: Arc<Issuer>,
+    issuer: Option<Arc<Issuer>>,
     clock: Clock,
     port: u16,
 ) -> Result<Option<Router>, ConfigError> {
@@ -44,14 +44,20 @@ pub fn routes(
         return Ok(None);
     };
     let proof = random_secret();
-    let console = Console::open(Settings {
+    let settings = environment
+        .clone()
+        .with([(variables::CONSOLE_INGEST_URL, "ingest".to_owned())]);
+    let mut settings = Settings {
         folder: PathBuf::from(folder),
-        ingest_url: "ingest".to_owned(),
-        page_proof: Some(proof.clone()),
-        oidc: None,
-        // Links to objects name this address, whatever name the page was opened under.
-        connect: vec![format!("http://127.0.0.1:{port}")],
-    })?;
+        page_proof: issuer.is_some().then(|| proof.clone()),
+        ..Settings::from_environment(&settings)?
+    };
+    // Links to objects name this address, whatever name the page was opened under.
+    settings.connect.push(format!("http://127.0.0.1:{port}"));
+    let console = Console::open(settings)?;
+    let Some(issuer) = issuer else {
+        return Ok(Some(console.routes()));
+    };
     let tokens = Router::new()
         .route("/console/token", post(token))
         .with_state(Tokens { issuer, clock, proof });

@@ -4,10 +4,9 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use platform::auth::Audience;
-use platform::auth::Claims;
-use platform::config::ConfigError;
+use platform::config::{ConfigError, Environment};
 use platform::{Error, Result, UtcTime};
+use serde_json::json;
 
 use crate::data_dir::{DataDir, read_or_make, write_whole};
 
@@ -53,6 +52,14 @@ impl Default for Subject {
 }
 
 impl Issuer {
+    /// Opens the issuer of a runner; None where the environment names an identity provider.
+    pub fn of_runner(data: &DataDir, environment: &Environment) -> Result<Option<Self>, ConfigError> {
+        match identity::names_provider(environment) {
+            true => Ok(None),
+            false => Self::open(data).map(Some),
+        }
+    }
+
     /// Reads the directory's key, and makes one where it is missing.
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let path = data.path("keys/token-signing.pkcs8");
@@ -76,20 +83,13 @@ impl Issuer {
 
     /// Returns a token that is valid from `now` for `lifetime_seconds`.
     pub fn token(&self, subject: &Subject, now: UtcTime, lifetime_seconds: i64) -> Result<String> {
-        let claims = Claims {
-            sub: subject.user_id.clone(),
-            account_id: subject.account.clone(),
-            project_id: subject.project.clone(),
-            tenant_id: subject.tenant_id.clone(),
-            roles: subject.roles.clone(),
-            permissions: subject.permissions.clone(),
-            account_name: Some(subject.account.clone()),
-            project_name: subject.project.clone(),
-            exp: now.as_seconds() + lifetime_seconds,
-            nbf: Some(now.as_seconds()),
-            iss: ISSUER.to_owned(),
-            aud: Audience::One(AUDIENCE.to_owned()),
-        };
+        // A claim that is null counts as absent.
+        let claims = json!({
+            "sub": subject.user_id, "account_id": subject.account, "project_id": subject.project,
+            "tenant_id": subject.tenant_id, "roles": subject.roles, "permissions": subject.permissions,
+            "account_name": subject.account, "project_name": subject.project,
+            "iss": ISSUER, "aud": AUDIENCE, "nbf": now.as_seconds(), "exp": now.as_seconds() + lifetime_seconds,
+        });
         let mut header = Header::new(Algorithm::ES256);
         header.kid = Some(KEY_ID.to_owned());
         jsonwebtoken::encode(&header, &claims, &self.key).map_err(Error::internal)

@@ -80,7 +80,7 @@ fn try_settings(environment: &Environment) -> Result<(), ConfigError> {
     let folder = tempfile::tempdir().map_err(broken)?;
     let data = DataDir::open(folder.path())?;
     let services = Services::from_environment(&data, environment)?;
-    let issuer = Arc::new(Issuer::open(&data)?);
+    let issuer = Issuer::of_runner(&data, environment)?.map(Arc::new);
     Service::new(&services, Ports::default())?;
     console::routes(environment, issuer, services.clock(), 0).map(drop)
 }
@@ -148,7 +148,7 @@ async fn serve(
     let port = listener
         .local_addr()
         .map_or(arguments.port, |address| address.port());
-    let issuer = Arc::new(Issuer::open(&data)?);
+    let issuer = Issuer::of_runner(&data, environment)?.map(Arc::new);
     let services = Services::from_environment(&data, environment)?.behind(layers);
     let clock = services.clock();
     let (queue_listener, queue_address) = services::listen().await?;
@@ -166,7 +166,7 @@ async fn serve(
     );
     data.publish_queues(format!("http://{queue_address}"))?;
     data.publish_port(port)?;
-    let console = console::routes(environment, Arc::clone(&issuer), clock.clone(), port)?;
+    let console = console::routes(environment, issuer.clone(), clock.clone(), port)?;
     let has_console = console.is_some();
     let router = service.router(console)?;
     service
@@ -175,11 +175,16 @@ async fn serve(
         .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
     service.resume_upkeep();
-    let token = issuer
-        .token(&Subject::default(), clock.now(), LIFETIME_SECONDS)
-        .map_err(|error| ConfigError::new(error.to_string()))?;
-    let printed = may_print(io::stdout().as_fd()).then_some(&token);
-    greet(port, &data, (&env_command(&arguments), has_console), printed);
+    let shown = match &issuer {
+        None => Shown::OfProvider,
+        Some(_) if !may_print(io::stdout().as_fd()) => Shown::Hidden,
+        Some(issuer) => Shown::Token(
+            issuer
+                .token(&Subject::default(), clock.now(), LIFETIME_SECONDS)
+                .map_err(|error| ConfigError::new(error.to_string()))?,
+        ),
+    };
+    greet(port, &data, (&env_command(&arguments), has_console), &shown);
 
     let followers = service.followers.clone();
     let stop = async move {
@@ -230,16 +235,32 @@ fn may_print(output: BorrowedFd<'_>) -> bool {
     })
 }
 
+/// What is said about access tokens.
+enum Shown {
+    /// A token of the developer.
+    Token(String),
+    /// Others can read the output.
+    Hidden,
+    /// The identity provider issues them.
+    OfProvider,
+}
+
 /// Prints what a caller needs. `env` is the command that prints it for a shell.
-fn greet(port: u16, data: &DataDir, (env, has_console): (&str, bool), token: Option<&String>) {
-    let token = token.map_or_else(
-        || "Others can read this file, so no token is printed here.".to_owned(),
-        |token| {
-            format!(
-                "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours:\n\nexport TOKEN={token}"
-            )
-        },
-    );
+fn greet(port: u16, data: &DataDir, (env, has_console): (&str, bool), shown: &Shown) {
+    let variables = match shown {
+        Shown::OfProvider => String::new(),
+        _ => format!("API, INGEST and TOKEN for another terminal:\n\neval \"$({env})\"\n\n"),
+    };
+    let token = match shown {
+        Shown::Hidden => "Others can read this file, so no token is printed here.".to_owned(),
+        Shown::OfProvider => {
+            "Access tokens are those of the identity provider in the settings; export one as TOKEN."
+                .to_owned()
+        }
+        Shown::Token(token) => format!(
+            "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours:\n\nexport TOKEN={token}"
+        ),
+    };
     let base = format!("http://127.0.0.1:{port}");
     let console = match has_console {
         true => format!("{base}/console"),
@@ -254,11 +275,7 @@ fn greet(port: u16, data: &DataDir, (env, has_console): (&str, bool), token: Opt
   reference   {base}/docs
   data        {}
 
-API, INGEST and TOKEN for another terminal:
-
-eval "$({env})"
-
-{token}
+{variables}{token}
 
 Try:
 

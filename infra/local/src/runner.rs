@@ -12,6 +12,7 @@ use axum::response::Redirect;
 use axum::routing::get;
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
 use event_log::{LogStore, LogStoreConfig};
+use identity::Identity;
 use ingest_function::Ingest;
 use lake::store::{DataStores, MAX_BACKGROUND_INPUT_BYTES, Step, StoreConfig};
 use matcher_function::Matcher;
@@ -68,6 +69,7 @@ const INGEST_ROOT: &str = "/ingest";
 #[derive(Clone)]
 pub struct Service {
     pub platform: Platform,
+    identity: Arc<Identity>,
     pub stores: DataStores,
     pub subscriptions: SubscriptionServices,
     pub workflows: Workflows,
@@ -101,11 +103,13 @@ impl Service {
         let config = store_config(environment)?;
         let importer = DataStores::from_deployment(&deployment, None, &importer_config(&config))?;
         consume(&services, &deployment, &engine, &importer)?;
+        let identity = Arc::new(Identity::from_deployment(&deployment)?);
         Ok(Self {
             platform: Platform {
                 requests: Some(FairPermits::new(MAX_REQUESTS, MAX_WAITING_REQUESTS_OF_ACCOUNT)),
-                ..Platform::from_deployment(&deployment)?
+                ..Platform::from_deployment(&deployment, Arc::<Identity>::clone(&identity))?
             },
+            identity,
             stores: DataStores::from_deployment(
                 &deployment,
                 Some(deployment.queue(variables::IMPORT_QUEUE)?),
@@ -220,6 +224,10 @@ impl Service {
     /// Returns every function's routes relative to the API root.
     pub fn routes(&self) -> ApiRouter {
         ApiRouter::new()
+            .merge(access_function::routes(
+                self.platform.clone(),
+                self.identity.clone(),
+            ))
             .merge(audit_function::routes(self.platform.clone(), self.log.clone()))
             .merge(datastores_function::routes(
                 self.platform.clone(),

@@ -328,24 +328,37 @@ impl Backend for Services {
     }
 }
 
+/// Variables of the identity provider, which is this process unless the environment names another.
+const IDENTITY: [Variable; 3] = [
+    variables::JWKS,
+    variables::TOKEN_AUDIENCE,
+    variables::TOKEN_ISSUER,
+];
+
 /// Returns every variable with a value of this process. The bucket is of the environment where objects are in
-/// S3.
+/// S3, and so are the tokens where it names an identity provider.
 fn own_values(environment: &Environment) -> impl Iterator<Item = (Variable, Own)> {
+    let is_external = identity::names_provider(environment);
     let queues = QUEUES.map(|(variable, settings)| (variable, Own::Text(settings.name)));
     let is_in_files = environment.optional(variables::OBJECTS) != Some("s3");
     let bucket = is_in_files.then_some((variables::DATA_BUCKET, Own::Text(DATA_BUCKET)));
-    OWN.into_iter().chain(queues).chain(bucket)
+    let own = OWN.into_iter().chain(queues).chain(bucket);
+    own.filter(move |(variable, _)| !is_external || !IDENTITY.contains(variable))
 }
 
 /// Fails if a variable is set that the runner would ignore: its user expects an effect.
 pub(crate) fn refuse_ignored(environment: &Environment) -> Result<(), ConfigError> {
     let own = own_values(environment).map(|(variable, _)| variable);
-    let mut all = own.chain(IGNORED);
+    let is_external = identity::names_provider(environment);
+    let ignored = IGNORED.into_iter();
+    let ignored = ignored.filter(|variable| !is_external || *variable != variables::TOKEN_SHARED_SECRET);
+    let mut all = own.chain(ignored);
     match all.find(|variable| environment.optional(*variable).is_some()) {
         None => Ok(()),
         Some(variable) => Err(ConfigError::new(format!(
-            "The variable {variable} is for deployed functions, and the local runner would ignore it: it has tokens, keys, tables, \
-             queues, a bucket and folders of its own. Remove it."
+            "The variable {variable} is for deployed functions, and the local runner would ignore it: it has keys, tables, queues, a \
+             bucket and folders of its own, and tokens unless MILLRACE_JWKS or MILLRACE_IDENTITY names an identity provider. \
+             Remove it."
         ))),
     }
 }
@@ -409,10 +422,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
         let services = Services::open(&data).unwrap().at(Ports::default());
-        for variable in variables::ALL
-            .iter()
-            .filter(|variable| **variable != variables::CACHE_MB)
-        {
+        let own = [variables::CACHE_MB, variables::JWKS];
+        for variable in variables::ALL.iter().filter(|variable| !own.contains(variable)) {
             let is_refused = refuse_ignored(&environment(&[(*variable, "x")])).is_err();
             let is_set = services.environment().optional(*variable).is_some();
             assert!(is_refused || !is_set, "{variable}");
@@ -421,6 +432,29 @@ mod tests {
         assert!(refuse_ignored(&in_s3).is_ok());
         let values = with_own_values(&data, &in_s3).unwrap();
         assert_eq!(values.optional(variables::DATA_BUCKET), Some("data"));
+    }
+
+    #[test]
+    fn identity_provider_of_the_environment_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let provider = [
+            (variables::JWKS, "https://id.example.com/jwks"),
+            (variables::TOKEN_ISSUER, "https://id.example.com"),
+            (variables::TOKEN_AUDIENCE, "millrace"),
+        ];
+        let settings = environment(&provider);
+        refuse_ignored(&settings).unwrap();
+        let services = Services::from_environment(&data, &settings).unwrap();
+        for (variable, value) in provider {
+            assert_eq!(
+                services.environment().optional(variable),
+                Some(value),
+                "{variable}"
+            );
+        }
+        // Without keys, the runner's own tokens count, and the variable would do nothing.
+        assert!(refuse_ignored(&environment(&provider[1..2])).is_err());
     }
 
     #[test]

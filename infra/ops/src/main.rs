@@ -11,6 +11,7 @@ mod event;
 mod input;
 mod interaction;
 mod key;
+mod member;
 mod model;
 mod output;
 mod process;
@@ -24,6 +25,7 @@ mod store;
 mod subscription;
 mod target;
 mod token;
+mod whoami;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -53,7 +55,9 @@ const EXAMPLES: &str = r#"Examples:
   ops env                                       what a shell needs to call the local runner: eval "$(ops env)"
   ops token                                     a token for the local runner
   ops token --roles reader --project other      the same, of somebody who may only read
-  ops key create ci --roles automation          an API key of the data store API, shown once
+  ops key create ci --roles automation          an API key, shown once
+  ops member add 'auth0|64fe' --roles developer   a user of an identity provider as a member of the project
+  ops whoami --token -                          what a token on standard input means here
   ops prompt publish <id>                       publish the current version of a prompt template
   ops interaction load interactions.json        load prompts with a model, for conditions and agents
   ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
@@ -90,7 +94,12 @@ enum Command {
     Env,
     /// Prints an access token for the local runner.
     Token(token::TokenArguments),
-    /// API keys of the data store API.
+    /// Says what a token means: which claim became what, or what is missing; without a token, where the keys are.
+    Whoami(whoami::WhoamiArguments),
+    /// Users who are members of the project.
+    #[command(subcommand)]
+    Member(member::MemberCommand),
+    /// API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
     /// Prompt templates.
@@ -187,6 +196,8 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Restore(command) => restore::run(command, target, output).await?,
         Command::Env => env::run(target, output)?,
         Command::Token(command) => token::run(&command, target, output)?,
+        Command::Whoami(command) => return whoami::run(command, target, output).await,
+        Command::Member(command) => member::run(command, &target.open().await?, output).await?,
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use events::retention::Retention;
+use identity::Identity;
 use local::arguments::DEFAULT_DATA_DIR;
 use local::data_dir::DataDir;
 use local::services::Services;
@@ -181,6 +182,11 @@ impl Target {
             deployment,
             data_dir,
         })
+    }
+
+    /// Returns what authenticates the callers.
+    pub fn identity(&self) -> Result<Identity> {
+        Identity::from_deployment(&self.deployment).map_err(refused)
     }
 
     /// Returns the sealer of signing secrets.

@@ -1,6 +1,7 @@
 //! `ops token`: prints an access token for the local runner.
 
 use clap::Args;
+use identity::check_user;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use platform::auth::{Permission, Role};
 use platform::tenant::check_id;
@@ -51,7 +52,7 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
         roles: non_empty(&arguments.roles),
         permissions: non_empty(&arguments.permissions),
     };
-    check_id("user", &subject.user_id)?;
+    check_user(&subject.user_id)?;
     check_id("account", &subject.account)?;
     if let Some(tenant_id) = &subject.tenant_id {
         check_id("tenant", tenant_id)?;

@@ -34,21 +34,19 @@ pub use compact_json::compact_json;
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
-use auth::{Verifier, VerifierConfig};
+use auth::Authenticator;
 use config::{ConfigError, EdgeConfig, variables};
 use deployment::Deployment;
 use fair::FairPermits;
 use http::audit::AuditLog;
 use records::Table;
-use records::api_keys::ApiKeys;
 
 /// Shared context of every HTTP function.
 #[derive(Clone)]
 pub struct Platform {
     pub clock: Clock,
-    /// Verifies access tokens.
-    pub verifier: Arc<Verifier>,
-    pub api_keys: ApiKeys,
+    /// Tells who is calling.
+    pub authenticator: Arc<dyn Authenticator>,
     pub records: Table,
     /// Audit trail, for writing.
     pub audit: AuditLog,
@@ -59,22 +57,16 @@ pub struct Platform {
 }
 
 impl Platform {
-    pub fn from_deployment(deployment: &Deployment) -> Result<Self, ConfigError> {
-        let environment = deployment.environment();
-        let records = deployment.table(variables::RECORDS_TABLE)?;
-        let clock = deployment.clock();
-        let service_key = deployment.signing_key(variables::SERVICE_KEY)?;
+    pub fn from_deployment(
+        deployment: &Deployment,
+        authenticator: Arc<dyn Authenticator>,
+    ) -> Result<Self, ConfigError> {
         Ok(Self {
-            verifier: Arc::new(Verifier::new(
-                VerifierConfig::from_environment(environment)?,
-                service_key,
-                clock.clone(),
-            )),
-            clock,
-            api_keys: ApiKeys::new(records.clone()),
-            records,
+            clock: deployment.clock(),
+            authenticator,
+            records: deployment.table(variables::RECORDS_TABLE)?,
             audit: AuditLog::from_deployment(deployment)?,
-            edge: EdgeConfig::from_environment(environment)?,
+            edge: EdgeConfig::from_environment(deployment.environment())?,
             requests: None,
         })
     }

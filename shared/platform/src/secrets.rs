@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 use tracing::warn;
 
@@ -33,6 +34,12 @@ pub struct Versions {
 pub trait SecretStore: Send + Sync {
     /// Returns the versions of a secret in use. 500 if the secret does not exist, or is not a text.
     async fn versions(&self, name: &str) -> Result<Versions>;
+}
+
+/// Returns the stored form of a secret that is only compared: its SHA-256 in lower-case hex. A fast hash is
+/// enough, because such a secret is long and random.
+pub fn secret_hash(secret: &str) -> String {
+    hex::encode(Sha256::digest(secret.as_bytes()))
 }
 
 #[derive(Clone)]

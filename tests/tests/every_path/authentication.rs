@@ -202,7 +202,7 @@ async fn a_changed_token_is_401() {
 }
 
 #[tokio::test]
-async fn an_api_key_does_not_open_prompts_or_the_audit_trail() {
+async fn an_api_key_opens_what_its_roles_permit() {
     let service = Service::start().await;
     let scope = service.scope();
     let created = scope
@@ -210,8 +210,18 @@ async fn an_api_key_does_not_open_prompts_or_the_audit_trail() {
         .expect_success();
     let created: Value = serde_json::from_str(&created.stdout).unwrap();
     let key = created["key"].as_str().unwrap();
-    refused_everywhere(&service, key).await;
-    for call in calls(&service, "x-api-key", key) {
+    for (path, status) in [
+        ("/prompts", 200),
+        ("/audit-trail", 200),
+        ("/workflows/types", 200),
+    ] {
+        service.get(key, path).await.expect_status(status);
+        let by_header = service.request(Method::GET, path).header("x-api-key", key);
+        by_header.await.expect_status(status);
+    }
+    let wrong = &key[..key.len() - 1];
+    refused_everywhere(&service, wrong).await;
+    for call in calls(&service, "x-api-key", wrong) {
         call.await.expect_error(401, "unauthenticated");
     }
 }

@@ -280,6 +280,10 @@ async fn every_example_is_answered_as_it_says() {
         .await;
     story.tell("downloadDataStore archiveDataStore").await;
 
+    story
+        .tell("createKey listKeys getKey rotateKey revokeKey addMember listMembers getMember updateMember removeMember getMe")
+        .await;
+
     let channel = story.send("createChannel").await;
     story.ingest_token = channel.body["ingest_token"].as_str().unwrap().to_owned();
     story.tell("listChannels getChannel updateChannel").await;

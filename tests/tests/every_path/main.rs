@@ -1,6 +1,7 @@
 //! Tests rules that hold for every path of the API.
 #![cfg(test)]
 
+mod access;
 mod authentication;
 mod clients;
 mod contract;

@@ -118,7 +118,7 @@ fn bad_arguments_and_variables_are_refused_by_name() {
     );
     assert!(message.contains("MILLRACE_COLOUR"), "{message}");
     for (name, value) in [
-        ("MILLRACE_JWKS", "https://identity.example/jwks.json"),
+        ("MILLRACE_TOKEN_ISSUER", "https://identity.example"),
         ("MILLRACE_CACHE_DIR", "/tmp/cache"),
         ("MILLRACE_DATA_BUCKET", "data"),
     ] {

@@ -85,6 +85,7 @@ fn shared_crates_depend_downwards_only() {
     // A crate may use only crates before it.
     let order = [
         "platform",
+        "identity",
         "embedded",
         "conformance",
         "sandbox",

@@ -206,7 +206,7 @@ fn channel(wiring: &Wiring) -> StoredChannel {
         signature: None,
         signing_secret: None,
         enabled: true,
-        token_hash: platform::auth::api_key::secret_hash("x"),
+        token_hash: platform::secrets::secret_hash("x"),
         token_hint: "x".to_owned(),
         created_at: now,
         updated_at: now,

@@ -1,7 +1,6 @@
 //! The Lambda of the endpoints of the audit trail and of aggregation.
 
 use event_log::{LogStore, LogStoreConfig};
-use platform::Platform;
 use platform::config::AwsEnvironment;
 
 fn main() -> Result<(), lambda::Error> {
@@ -13,7 +12,7 @@ fn main() -> Result<(), lambda::Error> {
 async fn serve() -> Result<(), lambda::Error> {
     let deployment = lambda::start()?.deployment;
     let environment = deployment.environment();
-    let platform = Platform::from_deployment(&deployment)?;
+    let platform = lambda::platform(&deployment)?;
     let config = LogStoreConfig::from_environment(environment)?;
     let config = config.fitting(environment, &AwsEnvironment::read())?;
     let log = LogStore::from_deployment(&deployment, &config)?;

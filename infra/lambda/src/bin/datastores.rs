@@ -1,7 +1,6 @@
 //! The Lambda of the data store endpoints.
 
 use lake::store::{DataStores, StoreConfig};
-use platform::Platform;
 use platform::config::{AwsEnvironment, variables};
 
 fn main() -> Result<(), lambda::Error> {
@@ -13,7 +12,7 @@ fn main() -> Result<(), lambda::Error> {
 async fn serve() -> Result<(), lambda::Error> {
     let deployment = lambda::start()?.deployment;
     let environment = deployment.environment();
-    let platform = Platform::from_deployment(&deployment)?;
+    let platform = lambda::platform(&deployment)?;
     let config = StoreConfig::from_environment(environment)?;
     let config = config.fitting(environment, &AwsEnvironment::read())?;
     let queue = deployment.queue(variables::IMPORT_QUEUE)?;

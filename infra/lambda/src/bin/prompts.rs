@@ -1,7 +1,5 @@
 //! The Lambda of the prompt template endpoints.
 
-use platform::Platform;
-
 fn main() -> Result<(), lambda::Error> {
     prompts_function::run_if_child();
     serve()
@@ -10,7 +8,7 @@ fn main() -> Result<(), lambda::Error> {
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda::Error> {
     let deployment = lambda::start()?.deployment;
-    let platform = Platform::from_deployment(&deployment)?;
+    let platform = lambda::platform(&deployment)?;
     // A Lambda instance handles one request at a time.
     let sandbox = prompts_function::sandbox(1)?;
     sandbox.warm()?;

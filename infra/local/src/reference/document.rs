@@ -18,7 +18,7 @@ const API_KEY: &str = "apiKey";
 const INGEST: &str = "ingest";
 
 /// Name and description of each tag, in the order of the README.
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     (
         "prompts",
         "Versioned templates of prompts. Each update makes a version; a fork starts a template of its own.",
@@ -54,6 +54,10 @@ const TAGS: [(&str, &str); 9] = [
     (
         "audit trail",
         "A record of every mutation of the API, also of those that were refused.",
+    ),
+    (
+        "access",
+        "API keys, the members of a project, and what a caller may do.",
     ),
 ];
 
@@ -148,7 +152,7 @@ fn describe(api: TransformOpenApi) -> TransformOpenApi {
         SecurityScheme::ApiKey {
             location: ApiKeyLocation::Header,
             name: "x-api-key".to_owned(),
-            description: Some("An API key, for the data store API alone.".to_owned()),
+            description: Some("An API key, also as `Authorization: Bearer`.".to_owned()),
             extensions: Default::default(),
         },
     )
@@ -171,7 +175,6 @@ fn describe(api: TransformOpenApi) -> TransformOpenApi {
 /// Completes the operations of a path with what the path and the permission imply.
 fn complete(path: &str, item: &mut PathItem) {
     let is_public = !path.starts_with(API_ROOT);
-    let takes_api_keys = path.starts_with(&format!("{API_ROOT}/data"));
     if is_public {
         item.servers = vec![server(
             "/ingest",
@@ -179,7 +182,7 @@ fn complete(path: &str, item: &mut PathItem) {
         )];
     }
     for operation in methods(item) {
-        if takes_api_keys {
+        if !is_public {
             let key = [(API_KEY.to_owned(), Vec::new())].into_iter().collect();
             operation.security.push(key);
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use conformance::Tables;
 use conformance::faults::{Faulty, Rates};
 use conformance::model::Model;
-use platform::auth::api_key::ApiKey;
+use identity::api_key::ApiKey;
+use identity::records::api_keys::ApiKeys;
 use platform::records::Table;
-use platform::records::api_keys::ApiKeys;
 use platform::{ErrorKind, UtcTime};
 
 use crate::tenant;
@@ -26,6 +26,10 @@ async fn a_contended_key_is_neither_missing_nor_taken() {
         secret_sha256: String::new(),
         hint: "abcd".to_owned(),
         created_at: UtcTime::EPOCH,
+        created_by: None,
+        expires_at: None,
+        last_used_at: None,
+        previous: None,
     };
     keys.insert(&tenant(), &key).await.unwrap();
     faults.on(Rates {

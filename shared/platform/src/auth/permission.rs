@@ -1,8 +1,12 @@
 //! Defines permissions, the roles that expand to them, and the marker types that state what a handler
 //! requires.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 /// Permission of a principal. Tokens and error messages contain its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +77,26 @@ impl Permission {
     }
 }
 
+impl JsonSchema for Permission {
+    fn schema_name() -> Cow<'static, str> {
+        "Permission".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "Permission of a caller.",
+            "enum": Self::ALL.map(Self::as_str),
+        })
+    }
+}
+
+impl Serialize for Permission {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -91,7 +115,8 @@ impl FromStr for Permission {
 }
 
 /// A named, fixed set of permissions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Reads prompts, stores, subscriptions, deliveries and workflow types.
     Reader,
@@ -101,6 +126,7 @@ pub enum Role {
     Automation,
     /// A developer: everything in a project except its administration.
     Developer,
+    /// A developer who also administers the project: its audit trail, API keys and members.
     ProjectAdmin,
     /// Administers every project of an account.
     AccountAdmin,
@@ -218,6 +244,8 @@ pub struct ReadEvents;
 pub struct WriteEvents;
 /// Reading the audit trail needs `project:admin` or `account:admin`.
 pub struct ReadAuditTrail;
+/// Administering API keys and members needs `project:admin`.
+pub struct AdministerProject;
 /// Aggregating over events needs `project:admin`, `account:admin` or `audit:read`.
 pub struct AggregateEvents;
 
@@ -253,6 +281,9 @@ impl Required for WriteEvents {
 }
 impl Required for ReadAuditTrail {
     const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin];
+}
+impl Required for AdministerProject {
+    const ANY_OF: &'static [Permission] = &[ProjectAdmin];
 }
 impl Required for AggregateEvents {
     const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin, AuditRead];

@@ -111,7 +111,27 @@ impl Principal {
     /// 403 unless the principal has every permission of the role that it lets runs work with: who may choose a
     /// role, or what is done with it, would else have the role's permissions.
     pub fn require_role(&self, role: RunAsRole) -> Result<()> {
-        let needed = role.role().permissions().iter();
+        self.require_all_of(role.role())
+    }
+
+    /// Returns roles that the principal gives to another, each once. 400 for none, 403 unless the principal has
+    /// every permission of each.
+    pub fn grantable(&self, field: &str, roles: &[Role]) -> Result<Vec<Role>> {
+        let mut distinct: Vec<Role> = Vec::new();
+        for role in roles {
+            self.require_all_of(*role)?;
+            if !distinct.contains(role) {
+                distinct.push(*role);
+            }
+        }
+        if distinct.is_empty() {
+            return Err(Error::invalid_field(field, "must name at least one role."));
+        }
+        Ok(distinct)
+    }
+
+    fn require_all_of(&self, role: Role) -> Result<()> {
+        let needed = role.permissions().iter();
         let missing: Vec<_> = needed
             .filter(|permission| !self.permissions.contains(permission))
             .map(|permission| permission.as_str())
@@ -120,7 +140,8 @@ impl Principal {
             return Ok(());
         }
         Err(Error::forbidden(format!(
-            "The role '{role}' is for callers who have its permissions themselves; this needs also {}.",
+            "The role '{}' is for callers who have its permissions themselves; this needs also {}.",
+            role.as_str(),
             missing.join(", ")
         )))
     }

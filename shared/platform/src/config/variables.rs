@@ -152,6 +152,11 @@ pub const GCS_CREDENTIALS_SECRET: Variable = variable(
     "MILLRACE_GCS_CREDENTIALS_SECRET",
     "optional: name or ARN of the Secrets Manager secret with that key",
 );
+pub const IDENTITY: Variable = variable(
+    "MILLRACE_IDENTITY",
+    "optional, instead of the three variables of one provider: identity providers and the meaning of their claims as JSON, or the path \
+         of a file with it",
+);
 pub const JWKS: Variable = variable(
     "MILLRACE_JWKS",
     "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
@@ -263,6 +268,10 @@ pub const CONSOLE_ISSUER: Variable = variable(
     "MILLRACE_CONSOLE_ISSUER",
     "optional: URL of the OpenID provider that the console signs in at; default MILLRACE_TOKEN_ISSUER",
 );
+pub const CONSOLE_AUDIENCE: Variable = variable(
+    "MILLRACE_CONSOLE_AUDIENCE",
+    "optional: the `audience` that the console asks the OpenID provider for, where the provider needs to be told, as Auth0 does",
+);
 pub const CONSOLE_SCOPE: Variable = variable(
     "MILLRACE_CONSOLE_SCOPE",
     "optional: scopes that the console asks for, separated by spaces; default openid",
@@ -314,6 +323,7 @@ pub const ALL: &[Variable] = &[
     IMPORT_BUCKETS,
     GCS_CREDENTIALS,
     GCS_CREDENTIALS_SECRET,
+    IDENTITY,
     JWKS,
     TOKEN_ISSUER,
     TOKEN_AUDIENCE,
@@ -340,6 +350,7 @@ pub const ALL: &[Variable] = &[
     CONSOLE_INGEST_URL,
     CONSOLE_CLIENT_ID,
     CONSOLE_ISSUER,
+    CONSOLE_AUDIENCE,
     CONSOLE_SCOPE,
     CONSOLE_CONNECT,
     RECORDS,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures::future::BoxFuture;
@@ -11,19 +11,19 @@ use futures::future::BoxFuture;
 use super::request_permit::RequestPermit;
 use super::sent_size::bounded;
 use crate::Platform;
-use crate::auth::{Principal, api_key};
+use crate::auth::Principal;
 use crate::config::Secret;
 use crate::error::{Error, Result};
 
-/// Credentials that a group of routes accepts.
+/// Header that names the project of a request, for callers who work in several.
+pub const PROJECT_HEADER: HeaderName = HeaderName::from_static("x-millrace-project");
+
+/// Where a group of routes accepts a credential: an access token or an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    Token,
-    /// Access tokens and API keys, for the data store API.
-    TokenOrApiKey,
-    /// Access tokens, also as `access_token` in the query, because a browser's EventSource cannot set a
-    /// header.
-    TokenOrQuery,
+    Headers,
+    /// Also as `access_token` in the query, because a browser's EventSource cannot set a header.
+    HeadersOrQuery,
 }
 
 /// The result, for inner extractors and layers; a request extension.
@@ -46,19 +46,55 @@ impl Recheck {
     }
 }
 
-/// Credentials as a request has them.
+/// What a request says about its caller.
 #[derive(Clone)]
-enum Presented {
-    Token(Secret),
-    ApiKey(Secret),
+pub struct Presented {
+    /// Access token or API key.
+    pub credential: Secret,
+    /// Project that the request names.
+    pub project: Option<String>,
 }
 
 impl Presented {
-    async fn principal(&self, platform: &Platform) -> Result<Principal> {
-        match self {
-            Self::Token(token) => platform.verifier.verify(token.expose()).await,
-            Self::ApiKey(key) => api_key::verify(&platform.api_keys, key.expose()).await,
+    /// Reads the headers. 401 without a credential.
+    pub fn from_headers(headers: &HeaderMap) -> Result<Self> {
+        if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
+            return Err(Error::unauthenticated("Send one Authorization header."));
         }
+        let bearer = headers
+            .get(header::AUTHORIZATION)
+            .map(|value| bearer(value.as_bytes()))
+            .transpose()?;
+        let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+        let credential = bearer.or(key).ok_or_else(|| {
+            Error::unauthenticated("Send 'Authorization: Bearer <access token or API key>'.")
+        })?;
+        Self::new(credential, headers)
+    }
+
+    fn new(credential: &str, headers: &HeaderMap) -> Result<Self> {
+        let mut projects = headers.get_all(PROJECT_HEADER).iter();
+        let project = match (projects.next(), projects.next()) {
+            (Some(project), None) => Some(project.to_str().map_err(|_| {
+                Error::invalid(
+                    "The header X-Millrace-Project must name a project, or an account and a project.",
+                )
+            })?),
+            (None, _) => None,
+            (Some(_), Some(_)) => return Err(Error::invalid("Send one X-Millrace-Project header.")),
+        };
+        Ok(Self {
+            credential: Secret::new(credential),
+            project: project
+                .map(str::trim)
+                .filter(|project| !project.is_empty())
+                .map(str::to_owned),
+        })
+    }
+
+    async fn principal(&self, platform: &Platform) -> Result<Principal> {
+        let project = self.project.as_deref();
+        platform.authenticator.principal(&self.credential, project).await
     }
 }
 
@@ -70,8 +106,8 @@ pub async fn authenticate(
     next: Next,
 ) -> Response {
     let presented = match query_token(credentials, &request) {
-        Some(token) => Ok(Presented::Token(Secret::new(token))),
-        None => presented(credentials, request.headers()),
+        Some(token) => Presented::new(&token, request.headers()),
+        None => Presented::from_headers(request.headers()),
     };
     let (principal, presented) = match presented {
         Ok(presented) => (presented.principal(&platform).await, Some(presented)),
@@ -87,7 +123,7 @@ pub async fn authenticate(
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
     // Streams have their own permits and no end to wait for.
-    if credentials == Credentials::TokenOrQuery {
+    if credentials == Credentials::HeadersOrQuery {
         if let Some(presented) = presented {
             request.extensions_mut().insert(Recheck::new(move || {
                 let (presented, platform) = (presented.clone(), platform.clone());
@@ -108,7 +144,7 @@ pub async fn authenticate(
 
 /// Returns the token in the query, if allowed and no header has one.
 fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
-    if credentials != Credentials::TokenOrQuery || request.headers().contains_key(header::AUTHORIZATION) {
+    if credentials != Credentials::HeadersOrQuery || request.headers().contains_key(header::AUTHORIZATION) {
         return None;
     }
     let query = request.uri().query()?.as_bytes();
@@ -117,29 +153,6 @@ fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
         .into_iter()
         .find(|(name, _)| name == "access_token")
         .map(|(_, token)| token.into_owned())
-}
-
-fn presented(credentials: Credentials, headers: &HeaderMap) -> Result<Presented> {
-    if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
-        return Err(Error::unauthenticated("Send one Authorization header."));
-    }
-    let bearer = headers
-        .get(header::AUTHORIZATION)
-        .map(|value| bearer(value.as_bytes()))
-        .transpose()?;
-    let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
-    match (bearer, key) {
-        (Some(text), _) if !text.starts_with(api_key::PREFIX) => Ok(Presented::Token(Secret::new(text))),
-        (Some(text), _) | (None, Some(text)) => match credentials {
-            Credentials::TokenOrApiKey => Ok(Presented::ApiKey(Secret::new(text))),
-            Credentials::Token | Credentials::TokenOrQuery => Err(Error::unauthenticated(
-                "An API key opens the data store API only; send an access token.",
-            )),
-        },
-        (None, None) => Err(Error::unauthenticated(
-            "Send 'Authorization: Bearer <access token>'.",
-        )),
-    }
 }
 
 fn bearer(header: &[u8]) -> Result<&str> {

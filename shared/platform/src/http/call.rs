@@ -15,7 +15,7 @@ use super::authenticate::Caller;
 use super::edge::RequestId;
 use super::request_permit::RequestPermit;
 use crate::Platform;
-use crate::auth::{Principal, Required};
+use crate::auth::{Permission, Principal, Required};
 use crate::clock::UtcTime;
 use crate::error::{Error, ErrorKind};
 use crate::ids;
@@ -98,10 +98,15 @@ fn again(refusal: &Arc<Error>) -> Error {
 
 impl<P: Required> OperationInput for Call<P> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let permissions: Vec<_> = P::ANY_OF.iter().map(|permission| permission.as_str()).collect();
-        operation.security = vec![[(TOKEN_SCHEME.to_owned(), Vec::new())].into_iter().collect()];
-        operation
-            .extensions
-            .insert("x-required-permissions".to_owned(), permissions.into());
+        secure(operation, P::ANY_OF);
     }
+}
+
+/// Documents that an operation needs a credential, and any one of these permissions.
+pub fn secure(operation: &mut Operation, any_of: &[Permission]) {
+    let permissions: Vec<_> = any_of.iter().map(|permission| permission.as_str()).collect();
+    operation.security = vec![[(TOKEN_SCHEME.to_owned(), Vec::new())].into_iter().collect()];
+    operation
+        .extensions
+        .insert("x-required-permissions".to_owned(), permissions.into());
 }

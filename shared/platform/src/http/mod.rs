@@ -29,7 +29,7 @@ pub mod strict;
 pub mod text;
 
 pub use audit::{Audience, audited};
-pub use authenticate::{Caller, Credentials, Recheck, authenticate};
+pub use authenticate::{Caller, Credentials, PROJECT_HEADER, Presented, Recheck, authenticate};
 pub use call::Call;
 pub use edge::edge;
 pub use invocation::API_ROOT;
@@ -39,4 +39,4 @@ pub use page::{Page, PageQuery};
 pub use path::Path;
 pub use precondition::if_match;
 pub use query::{List, Query};
-pub use reply::Reply;
+pub use reply::{Deleted, Reply};

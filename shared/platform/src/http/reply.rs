@@ -17,6 +17,21 @@ pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-to
 #[derive(Clone, Debug)]
 pub struct CreatedResource(pub String);
 
+/// The resource that was deleted.
+#[derive(Serialize, JsonSchema)]
+pub struct Deleted {
+    /// The same as in the path.
+    pub id: String,
+    /// Number of deleted resources: always 1.
+    pub count: u32,
+}
+
+impl Deleted {
+    pub fn one(id: String) -> Self {
+        Self { id, count: 1 }
+    }
+}
+
 /// An answer with status, headers and a JSON body.
 pub struct Reply<T> {
     status: StatusCode,

@@ -1,12 +1,11 @@
 //! Stores records: one interface to the storage service ([`store`]), tables and transactions over it, and one
 //! module for keys. Each domain has its repositories in a module `records` of its own crate; here are those
-//! that every request needs or writes: API keys, audit records and the heads of logs.
+//! that every request writes: audit records and the heads of logs.
 //!
 //! A repository takes the tenant first in every method. Its verbs: `find` (None if missing), `get` (404 if
 //! missing), `list`, `insert` (refused if present), `save` (refused if the version is not the expected one),
 //! `remove`.
 
-pub mod api_keys;
 pub mod audit;
 pub mod keys;
 pub mod logs;

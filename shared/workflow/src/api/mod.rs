@@ -8,8 +8,8 @@ mod call;
 
 use std::time::Duration;
 
+use identity::service::ServiceTokens;
 use platform::auth::RunPrincipal;
-use platform::auth::service::ServiceTokens;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::outbound::header::{AUTHORIZATION, CONTENT_TYPE};

@@ -11,6 +11,8 @@
 //! | the interactions of a name | records | `A#P#interaction-names` | `<SHA-256 of the name>#<interaction id>` |
 //! | the interactions of one template; of all templates | records | `A#P#prompt-interactions` | `<prompt id>#<interaction id>` |
 //! | an API key; the keys of a project | records | `A#P#api-keys` | `<id>` |
+//! | a member; the members of a project | records | `A#P#members` | `<SHA-256 of the user id, 32 digits>` |
+//! | the memberships of a user in all accounts | records | `*#*#memberships#<the same>` | `A/P` |
 //! | a data store; the stores of a project | records | `A#P#stores` | `<id>` |
 //! | whether a store's name is taken | records | `A#P#store-names` | `<name, folded>` |
 //! | a version of a store; all of them | records | `A#P#store#<id>` | `version#<version id>` |
@@ -146,6 +148,23 @@ pub fn api_keys(tenant: &Tenant) -> String {
 
 pub fn api_key(tenant: &Tenant, id: &str) -> Key {
     Key::new(api_keys(tenant), id)
+}
+
+pub fn members(tenant: &Tenant) -> String {
+    pk(tenant, "members")
+}
+
+pub fn member(tenant: &Tenant, id: &str) -> Key {
+    Key::new(members(tenant), id)
+}
+
+/// Partition of a user's memberships in every account. No account is called `*`.
+pub fn memberships(member: &str) -> String {
+    format!("*#*#memberships#{member}")
+}
+
+pub fn membership(member: &str, tenant: &Tenant) -> Key {
+    Key::new(memberships(member), tenant.to_string())
 }
 
 pub fn stores(tenant: &Tenant) -> String {

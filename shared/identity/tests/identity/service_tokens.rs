@@ -1,5 +1,4 @@
 //! Tests the lifetime and the permissions of service tokens, and forged ones.
-#![cfg(test)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,14 +10,15 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use identity::service::ServiceTokens;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use platform::auth::jwks::JwksSource;
-use platform::auth::service::ServiceTokens;
-use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal, Verifier, VerifierConfig};
-use platform::config::Secret;
+use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal};
+use platform::config::variables;
 use platform::signing::SigningKey;
-use platform::{Clock, Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant};
 use serde_json::{Value, json};
+
+use crate::setup::{Setup as Verifying, start};
 
 const ISSUER: &str = "urn:millrace:service";
 const SHARED_SECRET: &str = "a shared secret of forty characters or so";
@@ -70,10 +70,6 @@ impl SigningKey for Key {
     }
 }
 
-fn start() -> UtcTime {
-    "2026-01-02T03:04:05Z".parse().unwrap()
-}
-
 fn run(role: RunAsRole) -> RunPrincipal {
     RunPrincipal {
         tenant: Tenant::new("acme", "demo").unwrap(),
@@ -87,23 +83,21 @@ fn run(role: RunAsRole) -> RunPrincipal {
 struct Setup {
     key: Key,
     tokens: ServiceTokens,
-    verifier: Verifier,
-    clock: Clock,
+    verifying: Verifying,
 }
 
 fn setup_with(key: Key) -> Setup {
-    let clock = Clock::manual(start());
-    let config = VerifierConfig {
-        jwks: JwksSource::File("/nonexistent/jwks.json".into()),
-        issuer: "https://id.example.com".to_owned(),
-        audience: "millrace".to_owned(),
-        shared_secret: Some(Secret::new(SHARED_SECRET)),
-    };
+    let settings = [
+        (variables::JWKS, "/nonexistent/jwks.json"),
+        (variables::TOKEN_ISSUER, "https://id.example.com"),
+        (variables::TOKEN_AUDIENCE, "millrace"),
+        (variables::TOKEN_SHARED_SECRET, SHARED_SECRET),
+    ];
+    let verifying = Verifying::new(&settings, Arc::new(key.clone()));
     Setup {
-        tokens: ServiceTokens::new(Arc::new(key.clone()), clock.clone()),
-        verifier: Verifier::new(config, Arc::new(key.clone()), clock.clone()),
+        tokens: ServiceTokens::new(Arc::new(key.clone()), verifying.clock.clone()),
+        verifying,
         key,
-        clock,
     }
 }
 
@@ -116,7 +110,7 @@ async fn a_token_grants_the_role_of_its_run_in_its_project() {
     let setup = setup();
     for role in RunAsRole::ALL {
         let token = setup.tokens.token(&run(role)).await.unwrap();
-        let principal = setup.verifier.verify(token.expose()).await.unwrap();
+        let principal = setup.verifying.verify(token.expose()).await.unwrap();
         assert_eq!(principal.kind, PrincipalKind::Run("r1".to_owned()));
         assert_eq!(principal.reference(), "run:r1");
         assert_eq!(principal.tenant().unwrap(), run(role).tenant);
@@ -139,16 +133,16 @@ async fn a_token_is_kept_for_four_minutes_and_holds_for_five() {
     assert!(setup.tokens.token(&other).await.unwrap() != token);
     assert_eq!(setup.key.signed.load(Ordering::SeqCst), 2);
 
-    setup.clock.advance_ms(239_000);
+    setup.verifying.clock.advance_ms(239_000);
     assert!(setup.tokens.token(&first).await.unwrap() == token);
-    setup.clock.advance_ms(1_000);
+    setup.verifying.clock.advance_ms(1_000);
     assert!(setup.tokens.token(&first).await.unwrap() != token);
 
     // 60 s remain, plus the 30 s of clock tolerance.
-    setup.clock.advance_ms(89_000);
-    assert!(setup.verifier.verify(token.expose()).await.is_ok());
-    setup.clock.advance_ms(1_000);
-    let error = setup.verifier.verify(token.expose()).await.unwrap_err();
+    setup.verifying.clock.advance_ms(89_000);
+    assert!(setup.verifying.verify(token.expose()).await.is_ok());
+    setup.verifying.clock.advance_ms(1_000);
+    let error = setup.verifying.verify(token.expose()).await.unwrap_err();
     assert_eq!(error.status(), 401);
     assert!(error.message().contains("expired"), "{error}");
 }
@@ -160,9 +154,9 @@ async fn a_public_key_that_cannot_be_read_is_read_again() {
         ..Key::new()
     });
     let token = setup.tokens.token(&run(RunAsRole::Reader)).await.unwrap();
-    let error = setup.verifier.verify(token.expose()).await.unwrap_err();
+    let error = setup.verifying.verify(token.expose()).await.unwrap_err();
     assert_eq!(error.status(), 503);
-    assert!(setup.verifier.verify(token.expose()).await.is_ok());
+    assert!(setup.verifying.verify(token.expose()).await.is_ok());
 }
 
 fn claims() -> Value {
@@ -188,7 +182,7 @@ async fn forged_tokens_are_refused() {
     let setup = setup();
     assert!(
         setup
-            .verifier
+            .verifying
             .verify(&signed(&setup.key, &claims()))
             .await
             .is_ok()
@@ -241,7 +235,7 @@ async fn forged_tokens_are_refused() {
     parts[1] = &other;
     forged.push(("claims of another token", parts.join(".")));
     for (what, token) in forged {
-        let error = setup.verifier.verify(&token).await.unwrap_err();
+        let error = setup.verifying.verify(&token).await.unwrap_err();
         assert_eq!(error.status(), 401, "{what}: {error}");
     }
 }
@@ -254,9 +248,9 @@ async fn the_issuers_tokens_do_not_pass_as_service_tokens_and_the_reverse() {
     issuers.kid = Some("issuer".to_owned());
     let secret = EncodingKey::from_secret(SHARED_SECRET.as_bytes());
     let token = encode(&issuers, &claims(), &secret).unwrap();
-    assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 401);
-    // Without the key id, a service token counts as one of the issuer, whose keys cannot be read here.
+    assert_eq!(setup.verifying.verify(&token).await.unwrap_err().status(), 401);
+    // Without the key id, a service token is of an issuer that is no provider.
     let key = EncodingKey::from_rsa_pem(setup.key.pem().as_bytes()).unwrap();
     let token = encode(&Header::new(Algorithm::RS256), &claims(), &key).unwrap();
-    assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 503);
+    assert_eq!(setup.verifying.verify(&token).await.unwrap_err().status(), 401);
 }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::auth::claims::end_of;
-use crate::auth::principal::{Principal, PrincipalKind};
-use crate::auth::run_as_role::RunAsRole;
-use crate::auth::run_principal::RunPrincipal;
+use crate::times::end_of;
+use platform::auth::RunAsRole;
+use platform::auth::RunPrincipal;
+use platform::auth::{Principal, PrincipalKind};
 
 /// `iss` of a service token, and the key id in its header. A `urn:` that no identity provider uses.
 pub(super) const ISSUER: &str = "urn:millrace:service";

@@ -7,11 +7,11 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::claims::{ISSUER, ServiceClaims};
-use crate::auth::run_principal::RunPrincipal;
-use crate::clock::Clock;
-use crate::config::Secret;
-use crate::error::Result;
-use crate::signing::{SigningKey, compact_jws};
+use platform::auth::RunPrincipal;
+use platform::clock::Clock;
+use platform::config::Secret;
+use platform::error::Result;
+use platform::signing::{SigningKey, compact_jws};
 
 /// A token is replaced when it has this long left, in seconds: more than a call takes.
 const RENEWED_BEFORE_END_SECONDS: i64 = 60;

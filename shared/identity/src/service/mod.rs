@@ -8,4 +8,4 @@ mod tokens;
 mod verify;
 
 pub use tokens::ServiceTokens;
-pub(super) use verify::ServiceVerifier;
+pub(crate) use verify::ServiceVerifier;

@@ -1,20 +1,22 @@
 //! Reads the public keys that verify access tokens from a file or a URL, and refreshes them.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::clock::{Clock, UtcTime};
-use crate::config::ConfigError;
-use crate::error::{Error, Result};
-use crate::outbound::{OutboundError, Request, Reuse, Trusted};
+use platform::clock::{Clock, UtcTime};
+use platform::config::ConfigError;
+use platform::error::{Error, Result};
+use platform::outbound::{OutboundError, Request, Reuse, Trusted};
+use serde::Deserialize;
 
 /// Age from which the keys are read again.
 const REFRESH_MS: i64 = 5 * 60 * 1_000;
@@ -37,32 +39,67 @@ pub enum JwksSource {
     File(PathBuf),
     /// https, or http to a loopback address.
     Url(Url),
+    /// Named by the discovery document of this issuer.
+    Discovered {
+        issuer: String,
+        document: Url,
+    },
+}
+
+/// What is read of a discovery document (OpenID Connect Discovery 1.0, 3).
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
 }
 
 impl JwksSource {
-    /// Parses the value of `MILLRACE_JWKS`.
+    /// Parses an https URL, an http URL of this machine, or the path of a file.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        if !text.contains("://") {
-            return Ok(Self::File(PathBuf::from(text)));
+        match text.contains("://") {
+            true => address(text).map(Self::Url),
+            false => Ok(Self::File(PathBuf::from(text))),
         }
-        let url = Url::parse(text).map_err(|error| {
-            ConfigError::new(format!(
-                "MILLRACE_JWKS is not a URL ({error}). Set it to an https URL."
-            ))
-        })?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(ConfigError::new(
-                "MILLRACE_JWKS has a user name or password. Set it to a URL without.",
-            ));
-        }
-        let loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        if url.scheme() == "https" || (url.scheme() == "http" && loopback) {
-            return Ok(Self::Url(url));
-        }
-        Err(ConfigError::new(
-            "MILLRACE_JWKS must be an https URL or the path of a file.",
-        ))
     }
+
+    /// Returns the keys that an issuer's discovery document names.
+    pub fn discovered(issuer: &str) -> Result<Self, ConfigError> {
+        let document = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.trim_end_matches('/')
+        );
+        Ok(Self::Discovered {
+            document: address(&document)?,
+            issuer: issuer.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for JwksSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Url(url) => f.write_str(url.as_str()),
+            Self::Discovered { document, .. } => write!(f, "the key set that {document} names"),
+        }
+    }
+}
+
+/// Parses an address of keys. Whoever can change an answer on its way could sign tokens, so only https counts,
+/// or this machine.
+fn address(text: &str) -> Result<Url, ConfigError> {
+    let refused = |reason: &str| ConfigError::new(format!("The address of keys '{text}' {reason}."));
+    let url = Url::parse(text).map_err(|error| refused(&format!("is not a URL ({error})")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ConfigError::new(
+            "The address of keys has a user name or password. Set it to a URL without.",
+        ));
+    }
+    let loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    if url.scheme() == "https" || (url.scheme() == "http" && loopback) {
+        return Ok(url);
+    }
+    Err(refused("must begin with https://, or be the path of a file"))
 }
 
 /// A public key and the only algorithm that it is used with.
@@ -145,7 +182,7 @@ impl Jwks {
     }
 
     /// Counts the successful reads. None before the first read, and when the keys are due to be read again.
-    pub(super) fn generation(&self) -> Option<u64> {
+    pub fn generation(&self) -> Option<u64> {
         self.younger_than(REFRESH_MS).map(|loaded| loaded.generation)
     }
 
@@ -156,12 +193,21 @@ impl Jwks {
         (age < age_ms.unsigned_abs()).then_some(loaded)
     }
 
+    /// Reads the keys now, and returns the number of those that can verify tokens.
+    pub async fn check(&self) -> Result<usize> {
+        Ok(self.load(0).await?.keys.len())
+    }
+
     async fn load(&self, generation: u64) -> Result<Arc<Loaded>> {
         let text = match &self.source {
             JwksSource::File(path) => tokio::fs::read(path).await.map_err(|error| {
                 Error::unavailable(format!("the key set {} cannot be read: {error}", path.display()))
             })?,
             JwksSource::Url(url) => self.fetch(url).await?,
+            JwksSource::Discovered { issuer, document } => {
+                let discovered = self.discover(issuer, document).await?;
+                self.fetch(&discovered).await?
+            }
         };
         let set: JwkSet = serde_json::from_slice(&text)
             .map_err(|error| Error::unavailable(format!("the key set is not a JWKS: {error}")))?;
@@ -178,6 +224,19 @@ impl Jwks {
         Ok(loaded)
     }
 
+    /// Returns where the issuer publishes its keys.
+    async fn discover(&self, issuer: &str, document: &Url) -> Result<Url> {
+        let broken = |reason: String| Error::unavailable(format!("the document {document} {reason}"));
+        let text = self.fetch(document).await?;
+        let discovery: Discovery = serde_json::from_slice(&text)
+            .map_err(|error| broken(format!("is not one of an OpenID provider: {error}")))?;
+        // OpenID Connect Discovery 1.0, 4.3: else another provider could answer for this one.
+        if discovery.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
+            return Err(broken(format!("is of the issuer '{}'", discovery.issuer)));
+        }
+        address(&discovery.jwks_uri).map_err(|error| broken(format!("names no usable keys: {error}")))
+    }
+
     async fn fetch(&self, url: &Url) -> Result<Vec<u8>> {
         let fetched = async {
             let request = Request::get(url.as_str(), MAX_BYTES, DEADLINE);
@@ -185,7 +244,7 @@ impl Jwks {
         };
         fetched.await.map_err(|error: OutboundError| {
             let cause = error.cause().unwrap_or_default();
-            Error::unavailable(format!("the key set cannot be read: {error}; {cause}"))
+            Error::unavailable(format!("{url} cannot be read: {error}; {cause}"))
         })
     }
 }
@@ -198,8 +257,12 @@ fn pick(loaded: &Loaded, key_id: Option<&str>) -> Option<Arc<VerifyingKey>> {
     }
 }
 
-/// Uses RS256 for RSA keys, ES256 for P-256 keys and EdDSA for Ed25519 keys; ignores all other keys.
+/// Uses RS256 for RSA keys, ES256 for P-256 keys and EdDSA for Ed25519 keys; ignores all other keys, and those
+/// for encryption.
 fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
+    if jwk.common.public_key_use == Some(PublicKeyUse::Encryption) {
+        return None;
+    }
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,
         AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => Algorithm::ES256,

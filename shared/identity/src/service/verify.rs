@@ -6,14 +6,15 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
 use tokio::sync::OnceCell;
 
 use super::claims::{AUDIENCE, ISSUER, ServiceClaims};
-use crate::auth::claims::{check_times, refusal};
-use crate::auth::principal::Principal;
-use crate::clock::UtcTime;
-use crate::error::{Error, Result};
-use crate::signing::{SigningKey, public_key_pem};
+use crate::times;
+use crate::verifier::refusal;
+use platform::auth::Principal;
+use platform::clock::UtcTime;
+use platform::error::{Error, Result};
+use platform::signing::{SigningKey, public_key_pem};
 
 /// Verifies tokens with the public half of the signing key.
-pub(in crate::auth) struct ServiceVerifier {
+pub(crate) struct ServiceVerifier {
     key: Arc<dyn SigningKey>,
     /// Read at the first service token and never refreshed: the setting names one key of KMS, so another key
     /// comes with new processes.
@@ -21,7 +22,7 @@ pub(in crate::auth) struct ServiceVerifier {
 }
 
 impl ServiceVerifier {
-    pub(in crate::auth) fn new(key: Arc<dyn SigningKey>) -> Self {
+    pub(crate) fn new(key: Arc<dyn SigningKey>) -> Self {
         Self {
             key,
             public_key: OnceCell::new(),
@@ -29,13 +30,13 @@ impl ServiceVerifier {
     }
 
     /// Whether a token claims to be a service token.
-    pub(in crate::auth) fn is_meant(header: &Header) -> bool {
+    pub(crate) fn is_meant(header: &Header) -> bool {
         header.kid.as_deref() == Some(ISSUER)
     }
 
     /// Returns the principal of a service token. 401 for an invalid token, 503 if the public key cannot be
     /// read.
-    pub(in crate::auth) async fn verify(&self, token: &str, now: UtcTime) -> Result<Principal> {
+    pub(crate) async fn verify(&self, token: &str, now: UtcTime) -> Result<Principal> {
         let key = self.public_key.get_or_try_init(|| self.read()).await?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[ISSUER]);
@@ -47,7 +48,7 @@ impl ServiceVerifier {
         let claims = decode::<ServiceClaims>(token, key, &validation)
             .map_err(refusal)?
             .claims;
-        check_times(claims.exp, Some(claims.nbf), now)?;
+        times::check(claims.exp, Some(claims.nbf), now)?;
         Ok(claims.principal())
     }
 

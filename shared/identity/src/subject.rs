@@ -1,0 +1,173 @@
+//! Reads the claims of a checked token, as its provider's settings say, into who is calling.
+
+use platform::auth::{Principal, PrincipalKind};
+use platform::error::{Error, Result};
+use platform::tenant::check_id;
+use serde_json::Value;
+
+use crate::claims::{Claims, Found, Source, find, whole_texts};
+use crate::settings::Provider;
+use crate::times::end_of;
+
+/// Maximum length of a user's id at the provider, in characters (OpenID Connect Core 1.0, 2).
+pub const MAX_USER_ID: usize = 255;
+
+/// Who a token is about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Position of the provider.
+    pub provider: usize,
+    /// User id, with the prefix of its provider.
+    pub user: String,
+    /// None where only a membership can say it.
+    pub account: Option<String>,
+    /// None for an account-scoped token, and where only a membership can say it.
+    pub project: Option<String>,
+    pub tenant: Option<String>,
+    pub account_name: Option<String>,
+    pub project_name: Option<String>,
+    pub roles: Vec<String>,
+    pub permissions: Vec<String>,
+    /// In seconds since the Unix epoch.
+    pub exp: i64,
+    /// In seconds since the Unix epoch.
+    pub nbf: Option<i64>,
+}
+
+impl Subject {
+    /// Reads the claims of a token of the provider at a position. 401 with the reason for claims that name
+    /// nobody.
+    pub fn read(claims: &Claims, provider: &Provider, position: usize) -> Result<Self> {
+        check_required(claims, provider)?;
+        check_audience(claims, provider)?;
+        let user = text(&provider.user, claims)?.ok_or_else(|| {
+            refused(format!(
+                "it has no claim '{}'",
+                provider.user.paths.join("' or '")
+            ))
+        })?;
+        check_user(&user).map_err(|error| refused(error.message().to_owned()))?;
+        let user = format!("{}{user}", provider.user_prefix);
+        check_user(&user).map_err(|error| refused(error.message().to_owned()))?;
+        // A user of this provider must not have the id of one of another.
+        let mut foreign = provider.foreign_prefixes.iter();
+        if let Some(prefix) = foreign.find(|prefix| user.starts_with(*prefix)) {
+            return Err(refused(format!(
+                "its user id begins with '{prefix}', as those of another provider do"
+            )));
+        }
+        let id = |what: &str, source: &Source| {
+            let id = text(source, claims)?;
+            if let Some(id) = &id {
+                check_id(what, id).map_err(|error| {
+                    refused(format!("{} ('{id}')", error.message().trim_end_matches('.')))
+                })?;
+            }
+            Ok::<_, Error>(id)
+        };
+        let account = id("account", &provider.account)?;
+        if account.is_none() && !provider.memberships {
+            let claim = provider.account.paths.join("' or '");
+            return Err(refused(format!(
+                "it has no claim '{claim}', which says the account"
+            )));
+        }
+        Ok(Self {
+            provider: position,
+            account,
+            project: id("project", &provider.project)?,
+            tenant: text(&provider.tenant, claims)?,
+            account_name: text(&provider.account_name, claims)?,
+            project_name: text(&provider.project_name, claims)?,
+            roles: provider.roles.find(claims),
+            permissions: provider.permissions.find(claims),
+            exp: seconds(claims, "exp")?.ok_or_else(|| refused("it has no claim 'exp'".to_owned()))?,
+            nbf: seconds(claims, "nbf")?,
+            user,
+        })
+    }
+
+    /// Returns the principal of the account and project that the token names itself. None where it names no
+    /// account.
+    pub fn principal(&self) -> Option<Principal> {
+        Some(Principal {
+            permissions: Principal::expand(&self.roles, &self.permissions),
+            kind: PrincipalKind::User(self.user.clone()),
+            account_id: self.account.clone()?,
+            project_id: self.project.clone(),
+            tenant_id: self.tenant.clone(),
+            account_name: self.account_name.clone(),
+            project_name: self.project_name.clone(),
+            roles: self.roles.clone(),
+            valid_until: end_of(self.exp),
+        })
+    }
+}
+
+/// Refuses a user id that cannot be shown: 1 to 255 characters, none of them a control character.
+pub fn check_user(id: &str) -> Result<()> {
+    let length = id.chars().count();
+    if (1..=MAX_USER_ID).contains(&length) && !id.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "The user id must be 1 to {MAX_USER_ID} characters without control characters."
+    )))
+}
+
+/// 401 for a token that this service refuses.
+pub fn refused(reason: String) -> Error {
+    Error::unauthenticated(format!("The access token: {}.", reason.trim_end_matches('.')))
+}
+
+fn text(source: &Source, claims: &Claims) -> Result<Option<String>> {
+    let found = source.find(claims).map_err(refused)?;
+    Ok(found.map(|Found { text, .. }| text))
+}
+
+/// Checks the claims that must have a value of the settings.
+fn check_required(claims: &Claims, provider: &Provider) -> Result<()> {
+    for (claim, values) in &provider.required {
+        if !has_one_of(claims, claim, values) {
+            return Err(refused(format!(
+                "its claim '{claim}' does not have a value that this service requires"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_audience(claims: &Claims, provider: &Provider) -> Result<()> {
+    let mut names = provider.audience_claims.iter();
+    if names.any(|claim| has_one_of(claims, claim, &provider.audiences)) {
+        return Ok(());
+    }
+    Err(Error::unauthenticated(
+        "The access token is for another audience.",
+    ))
+}
+
+fn has_one_of(claims: &Claims, claim: &str, values: &[String]) -> bool {
+    let texts = find(claims, claim).map(whole_texts).unwrap_or_default();
+    texts.iter().any(|text| values.contains(text))
+}
+
+/// Returns a time in seconds since the Unix epoch. Some providers write it with a fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a fraction of a second does not count"
+)]
+fn seconds(claims: &Claims, name: &str) -> Result<Option<i64>> {
+    let Some(value) = claims.get(name).filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let seconds = match value {
+        Value::Number(number) => number
+            .as_i64()
+            .or_else(|| number.as_f64().map(|number| number as i64)),
+        _ => None,
+    };
+    seconds
+        .map(Some)
+        .ok_or_else(|| refused(format!("its claim '{name}' is not a number of seconds")))
+}
