@@ -27,6 +27,7 @@ export async function send(request: Request): Promise<Response> {
 
 async function sendOnce(request: Request, token: string | undefined): Promise<Response> {
   if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`);
+  if (session.project !== undefined) request.headers.set('x-millrace-project', session.project);
   try {
     const response = await fetch(request);
     connection.lost = false;

@@ -7,7 +7,7 @@ export interface Config {
   /** True if the runner gives its developer's token to this page. */
   developer_token: boolean;
   /** Identity provider to sign in with; absent if none is configured. */
-  oidc?: { issuer: string; client_id: string; scope: string };
+  oidc?: { issuer: string; client_id: string; scope: string; audience?: string };
 }
 
 let loaded: Promise<Config> | undefined;

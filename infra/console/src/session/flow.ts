@@ -11,6 +11,9 @@ import {
   None,
   processAuthorizationCodeResponse,
   processDiscoveryResponse,
+  processRefreshTokenResponse,
+  refreshTokenGrantRequest,
+  type TokenEndpointResponse,
   validateAuthResponse,
 } from 'oauth4webapi';
 
@@ -22,6 +25,18 @@ export interface Pending {
   verifier: string;
   state: string;
   nonce: string;
+}
+
+/** What the provider gave: kept in memory alone. */
+export interface Grant {
+  issuer: string;
+  client_id: string;
+  /** What requests carry. */
+  token: string;
+  /** Gets the next token; absent where the provider gives none. */
+  refresh_token?: string;
+  /** Tells the provider who signs out. */
+  id_token?: string;
 }
 
 /** Returns the address at the provider, and what the second half needs. */
@@ -48,18 +63,51 @@ export async function begin(
     code_challenge_method: 'S256',
     state: pending.state,
     nonce: pending.nonce,
+    ...(provider.audience === undefined ? {} : { audience: provider.audience }),
   }).toString();
   return { address, pending };
 }
 
-/** Exchanges the code in the address that the browser came back to, and returns the access token. */
-export async function finish(pending: Pending, current: URL, redirect: string): Promise<string> {
+/** Exchanges the code in the address that the browser came back to. */
+export async function finish(pending: Pending, current: URL, redirect: string): Promise<Grant> {
   const { issuer, client_id, state, verifier, nonce } = pending;
   const server = await discover(issuer);
   const client = { client_id };
   const parameters = validateAuthResponse(server, client, current, state);
   const response = await authorizationCodeGrantRequest(server, client, None(), parameters, redirect, verifier, options(issuer));
-  return (await processAuthorizationCodeResponse(server, client, response, { expectedNonce: nonce })).access_token;
+  const granted = await processAuthorizationCodeResponse(server, client, response, { expectedNonce: nonce });
+  return grantOf({ issuer, client_id, token: '' }, granted);
+}
+
+/** Returns the grant with a new token in place of one that has expired. */
+export async function refreshed(grant: Grant): Promise<Grant> {
+  const server = await discover(grant.issuer);
+  const client = { client_id: grant.client_id };
+  const response = await refreshTokenGrantRequest(server, client, None(), grant.refresh_token ?? '', options(grant.issuer));
+  return grantOf(grant, await processRefreshTokenResponse(server, client, response));
+}
+
+/** Returns the address at which the provider ends its session; undefined where it has none. */
+export async function signOutAddress(grant: Grant, redirect: string): Promise<URL | undefined> {
+  const { end_session_endpoint } = await discover(grant.issuer);
+  if (end_session_endpoint === undefined) return undefined;
+  const address = new URL(end_session_endpoint);
+  address.searchParams.set('client_id', grant.client_id);
+  address.searchParams.set('post_logout_redirect_uri', redirect);
+  if (grant.id_token !== undefined) address.searchParams.set('id_token_hint', grant.id_token);
+  return address;
+}
+
+function grantOf(before: Grant, granted: TokenEndpointResponse): Grant {
+  const id_token = granted.id_token ?? before.id_token;
+  // The access tokens of some providers, such as Google, are for their own services alone.
+  const isSigned = granted.access_token.split('.').length === 3;
+  return {
+    ...before,
+    token: isSigned ? granted.access_token : (id_token ?? granted.access_token),
+    ...(id_token === undefined ? {} : { id_token }),
+    ...(granted.refresh_token === undefined ? {} : { refresh_token: granted.refresh_token }),
+  };
 }
 
 /** Plain http is for an identity provider on this machine. */

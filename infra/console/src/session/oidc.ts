@@ -7,7 +7,7 @@
 
 import { route } from '../shell/route.svelte';
 import type { Config } from './config';
-import type { Pending } from './flow';
+import type { Grant, Pending } from './flow';
 
 const PENDING = 'millrace.oidc';
 
@@ -31,8 +31,8 @@ export async function startSignIn(provider: NonNullable<Config['oidc']>): Promis
   await new Promise(() => {});
 }
 
-/** Returns the access token if the provider has just sent the browser back. */
-export async function finishSignIn(): Promise<string | undefined> {
+/** Returns what the provider gave, if it has just sent the browser back. */
+export async function finishSignIn(): Promise<Grant | undefined> {
   const stored = sessionStorage.getItem(PENDING);
   if (stored === null || !/[?&](code|error)=/.test(location.search)) return undefined;
   sessionStorage.removeItem(PENDING);
@@ -43,4 +43,16 @@ export async function finishSignIn(): Promise<string | undefined> {
   route.go(hash || '#/', { replace: true });
   const { finish } = await import('./flow');
   return finish(pending, current, redirectAddress());
+}
+
+/** Returns the grant with a new token. Fails where the provider has ended its session. */
+export async function refresh(grant: Grant): Promise<Grant> {
+  return (await import('./flow')).refreshed(grant);
+}
+
+/** Leaves the page for the provider, which ends its session; stays where the provider has no address for it. */
+export async function leave(grant: Grant): Promise<void> {
+  const { signOutAddress } = await import('./flow');
+  const address = await signOutAddress(grant, redirectAddress());
+  if (address !== undefined) location.assign(address);
 }

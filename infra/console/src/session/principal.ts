@@ -1,44 +1,48 @@
-import roles from 'virtual:roles';
+import { BASE } from '../api/base';
+import { ApiError, Unreachable } from '../api/error';
+import type { components } from '../api/schema';
 
-/** Caller, as the access token describes it. The service checks the token; this is only for display. */
+/** Caller, as the service sees it. */
 export interface Principal {
   userId: string;
   account: string;
   project: string | undefined;
   roles: readonly string[];
   permissions: ReadonlySet<string>;
-  /** Seconds since 1970. */
-  expires: number;
 }
 
-/** Reads the claims of a token. None if the text is not a JSON Web Token of Millrace. */
-export function principalOf(token: string): Principal | undefined {
-  const claims = claimsOf(token);
-  if (claims === undefined || typeof claims['sub'] !== 'string' || typeof claims['account_id'] !== 'string') return undefined;
-  const names = texts(claims['roles']);
-  const permissions = new Set([...texts(claims['permissions']), ...names.flatMap((name) => roles?.[name] ?? [])]);
+export type Project = components['schemas']['Project'];
+
+export interface Me {
+  /** Undefined where the caller must choose a project first. */
+  principal: Principal | undefined;
+  projects: readonly Project[];
+}
+
+/** Asks the service who the bearer of a token is, in a project where one is named. */
+export async function whoIs(token: string, project: string | undefined): Promise<Me> {
+  const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+  if (project !== undefined) headers['x-millrace-project'] = project;
+  const response = await fetch(`${BASE}/api/v1/me`, { headers }).catch((error: unknown) => {
+    throw new Unreachable(error);
+  });
+  const body = await response.json().catch(() => undefined);
+  if (!response.ok) throw new ApiError(response.status, body, response.headers.get('x-request-id') ?? undefined);
+  const { principal, projects } = body as components['schemas']['Me'];
+  return { projects, principal: principal ? shown(principal) : undefined };
+}
+
+function shown(principal: components['schemas']['Identified']): Principal {
   return {
-    userId: claims['sub'],
-    account: claims['account_id'],
-    project: typeof claims['project_id'] === 'string' ? claims['project_id'] : undefined,
-    roles: names,
-    permissions,
-    expires: typeof claims['exp'] === 'number' ? claims['exp'] : 0,
+    userId: principal.reference.replace(/^user:/, ''),
+    account: principal.account_id,
+    project: principal.project_id ?? undefined,
+    roles: principal.roles,
+    permissions: new Set(principal.permissions),
   };
 }
 
-function claimsOf(token: string): Record<string, unknown> | undefined {
-  const payload = token.trim().split('.')[1];
-  if (payload === undefined) return undefined;
-  try {
-    const bytes = Uint8Array.from(atob(payload.replace(/-/g, '+').replace(/_/g, '/')), (char) => char.charCodeAt(0));
-    const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+/** Returns the name of a project as the service takes it. */
+export function nameOf(project: Project): string {
+  return `${project.account_id}/${project.project_id}`;
 }

@@ -7,12 +7,14 @@
 
 import { BASE } from '../api/base';
 import { config } from './config';
-import { finishSignIn, startSignIn } from './oidc';
-import { principalOf, type Principal } from './principal';
+import type { Grant } from './flow';
+import { finishSignIn, leave, refresh, startSignIn } from './oidc';
+import { whoIs, type Principal, type Project } from './principal';
 
 type Way = 'developer' | 'oidc';
 
 const WAY = 'millrace.sign-in';
+const PROJECT = 'millrace.project';
 
 class Session {
   token = $state<string>();
@@ -20,7 +22,13 @@ class Session {
   starting = $state(true);
   /** Why the last sign-in failed or the session ended. */
   notice = $state<string>();
-  readonly principal: Principal | undefined = $derived(this.token === undefined ? undefined : principalOf(this.token));
+  /** Undefined until the caller is known and works in a project. */
+  principal = $state<Principal>();
+  /** Projects that the caller can choose among. */
+  projects = $state<readonly Project[]>([]);
+  /** The chosen one of them, as the service takes it. */
+  project = $state(sessionStorage.getItem(PROJECT) ?? undefined);
+  #grant: Grant | undefined;
   #renewal: Promise<string | undefined> | undefined;
 
   /** True if the caller has one of the permissions. */
@@ -31,24 +39,21 @@ class Session {
   /** Signs in without input, where the last sign-in allows it. */
   async start(): Promise<void> {
     try {
-      const token = await finishSignIn();
-      if (token !== undefined) this.#accept(token, 'oidc');
+      const grant = await finishSignIn();
+      if (grant !== undefined) await this.#acceptGrant(grant);
       else if (sessionStorage.getItem(WAY) === 'developer') await this.asDeveloper();
       else if (sessionStorage.getItem(WAY) === 'oidc') await this.withProvider();
     } catch (error) {
-      sessionStorage.removeItem(WAY);
-      this.notice = message(error);
+      this.end(message(error));
     }
     this.starting = false;
   }
 
-  /** Signs in with a token that the user pasted. Returns a sentence if the text is not a token. */
-  withToken(text: string): string | undefined {
+  /** Signs in with a token or an API key that the user pasted. */
+  async withToken(text: string): Promise<void> {
     const token = text.trim().replace(/^(Bearer\s+|export TOKEN=)/i, '');
-    if (principalOf(token) === undefined) return 'This is not an access token of Millrace: it has no account.';
     sessionStorage.removeItem(WAY);
-    this.#accept(token);
-    return undefined;
+    await this.#accept(token);
   }
 
   /** Signs in as the developer of the local runner. */
@@ -57,7 +62,7 @@ class Session {
     const response = await fetch(`${BASE}/console/token`, { method: 'POST', headers: { 'x-page-proof': proof } });
     const body = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(body.message ?? `The runner gave no token: status ${response.status}.`);
-    this.#accept(body.token, 'developer');
+    await this.#accept(body.token, 'developer');
     return body.token;
   }
 
@@ -68,31 +73,84 @@ class Session {
     await startSignIn(oidc);
   }
 
+  /** Names the project to work in from the next sign-in on. */
+  want(project: string): void {
+    sessionStorage.setItem(PROJECT, project);
+    this.project = project;
+  }
+
+  /** Works in another project of the caller. */
+  async choose(project: string): Promise<void> {
+    if (this.token === undefined) return;
+    await this.#know(this.token, project);
+  }
+
   /** Returns another token in place of a refused one, or ends the session. */
   async renew(refused: string | undefined): Promise<string | undefined> {
     if (this.token !== refused) return this.token;
-    if (sessionStorage.getItem(WAY) !== 'developer') {
+    const next = this.#next();
+    if (next === undefined) {
       this.end('The service does not accept the token any more. Sign in again.');
       return undefined;
     }
-    this.#renewal ??= this.asDeveloper()
+    this.#renewal ??= next()
       .catch((error: unknown) => (this.end(message(error)), undefined))
       .finally(() => (this.#renewal = undefined));
     return this.#renewal;
   }
 
+  /** Ends the session here, and at the identity provider. */
+  async signOut(): Promise<void> {
+    const grant = this.#grant;
+    this.end();
+    if (grant !== undefined) await leave(grant).catch((error: unknown) => (this.notice = message(error)));
+  }
+
   end(notice?: string): void {
     sessionStorage.removeItem(WAY);
     this.token = undefined;
+    this.principal = undefined;
+    this.projects = [];
+    this.#grant = undefined;
     this.notice = notice;
   }
 
-  #accept(token: string, way?: Way): void {
-    if (principalOf(token) === undefined) {
-      throw new Error('The identity provider gave an access token without an account: it lacks the claim account_id.');
-    }
+  /** Returns how the next token is got; undefined where only the user can. */
+  #next(): (() => Promise<string | undefined>) | undefined {
+    const grant = this.#grant;
+    if (grant?.refresh_token !== undefined) return async () => this.#acceptGrant(await refresh(grant));
+    return sessionStorage.getItem(WAY) === 'developer' ? () => this.asDeveloper() : undefined;
+  }
+
+  async #acceptGrant(grant: Grant): Promise<string> {
+    await this.#accept(grant.token, 'oidc');
+    this.#grant = grant;
+    return grant.token;
+  }
+
+  async #accept(token: string, way?: Way): Promise<void> {
+    await this.#know(token, this.project).catch((error: unknown) => {
+      // A project that was chosen before, by another user or as a member of it.
+      if (this.project === undefined) throw error;
+      return this.#know(token, undefined);
+    });
     if (way !== undefined) sessionStorage.setItem(WAY, way);
     this.notice = undefined;
+  }
+
+  /** Learns who the bearer of a token is, in a project. */
+  async #know(token: string, project: string | undefined): Promise<void> {
+    const me = await whoIs(token, project);
+    if (me.principal === undefined && me.projects.length === 0) {
+      throw new Error('You are a member of no project yet. Ask an administrator of one to add you.');
+    }
+    const { account, project: chosen } = me.principal ?? {};
+    // The project of a token that names one itself is not chosen.
+    this.project = me.projects.length === 0 || chosen === undefined ? undefined : `${account}/${chosen}`;
+    if (this.project === undefined) sessionStorage.removeItem(PROJECT);
+    else sessionStorage.setItem(PROJECT, this.project);
+    this.projects = me.projects;
+    this.principal = me.principal;
     this.token = token;
   }
 }
