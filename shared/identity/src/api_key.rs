@@ -10,6 +10,7 @@ use platform::auth::{Principal, PrincipalKind};
 use platform::clock::UtcTime;
 use platform::config::Secret;
 use platform::error::{Error, Result};
+use platform::http::API_KEY_PREFIX;
 use platform::secrets::secret_hash;
 use platform::tenant::{Tenant, check_id};
 use rand::Rng as _;
@@ -18,7 +19,6 @@ use tracing::warn;
 
 use crate::records::api_keys::ApiKeys;
 
-pub const PREFIX: &str = "sk-";
 /// Longest time for which the secret before a rotation still opens, in seconds: 30 days.
 pub const MAX_OVERLAP_SECONDS: u64 = 30 * 24 * 3_600;
 /// Age from which the time of the last use is written again, in milliseconds: a write an hour is cheap.
@@ -163,11 +163,11 @@ fn hint(secret: &str) -> String {
 
 fn text(key: &ApiKey, secret: &str) -> Secret {
     let location = BASE64.encode(format!("{}/{}/{}", key.account_id, key.project_id, key.id));
-    Secret::new(format!("{PREFIX}{location}.{secret}"))
+    Secret::new(format!("{API_KEY_PREFIX}{location}.{secret}"))
 }
 
 fn parse(text: &str) -> Option<(Tenant, String, &str)> {
-    let (location, secret) = text.strip_prefix(PREFIX)?.split_once('.')?;
+    let (location, secret) = text.strip_prefix(API_KEY_PREFIX)?.split_once('.')?;
     let location = String::from_utf8(BASE64.decode(location).ok()?).ok()?;
     let mut parts = location.split('/');
     let tenant = Tenant::new(parts.next()?, parts.next()?).ok()?;

@@ -21,32 +21,23 @@ pub fn find<'a>(claims: &'a Claims, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Returns the texts of a claim: those of an array, or of one text, whole and cut at blanks as in `scope`.
-/// Whole numbers count as texts.
-pub fn texts(value: &Value) -> Vec<String> {
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) if !number.is_f64() => Some(number.to_string()),
-        _ => None,
-    };
+/// Returns the texts of a claim: an array of texts, or one text. None for a value of another type.
+pub fn texts(value: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
     match value {
-        Value::Array(values) => values.iter().filter_map(text).collect(),
-        Value::String(whole) => {
-            let parts: Vec<_> = whole.split_whitespace().map(str::to_owned).collect();
-            let is_one = parts.len() == 1 && parts.first() == Some(whole);
-            let whole = (!is_one).then(|| whole.clone());
-            parts.into_iter().chain(whole).collect()
-        }
-        other => text(other).into_iter().collect(),
+        Value::Array(values) => values.iter().map(text).collect(),
+        other => text(other).map(|text| vec![text]),
     }
 }
 
-/// As [`texts`], but a text is never cut.
-pub fn whole_texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(whole) => vec![whole.clone()],
-        other => texts(other),
+/// As [`texts`], with one text also cut at blanks, as `scope` is.
+fn names(value: &Value) -> Option<Vec<String>> {
+    let mut names = texts(value)?;
+    if let (Value::String(whole), [_]) = (value, names.as_slice()) {
+        let parts = whole.split_whitespace().filter(|part| part != whole);
+        names.extend(parts.map(str::to_owned));
     }
+    Some(names)
 }
 
 /// One text or several, as settings write them.
@@ -152,7 +143,7 @@ impl Source {
             let default = self.default.clone();
             return Ok(default.map(|text| Found { text, path: None }));
         };
-        let mut texts = whole_texts(value);
+        let mut texts = texts(value).ok_or_else(|| format!("its claim '{path}' is not a text"))?;
         match (texts.pop(), texts.is_empty()) {
             (Some(text), true) => Ok(Some(Found {
                 text,
@@ -161,7 +152,7 @@ impl Source {
             (Some(_), false) => Err(format!(
                 "its claim '{path}' has several values where one is needed"
             )),
-            (None, _) => Err(format!("its claim '{path}' has no text")),
+            (None, _) => Err(format!("its claim '{path}' is empty")),
         }
     }
 }
@@ -219,14 +210,19 @@ impl WrittenRoles {
 }
 
 impl RoleSource {
-    /// Returns the provider's names in the token, each with the claim that it is from.
-    pub fn names(&self, claims: &Claims) -> Vec<(String, String)> {
-        let of = |path: &String| {
-            let texts = find(claims, path).map(texts).unwrap_or_default();
-            let path = path.clone();
-            texts.into_iter().map(move |name| (name, path.clone()))
-        };
-        self.paths.iter().flat_map(of).collect()
+    /// Returns the provider's names in the token, each with the claim that it is from. Fails with a sentence
+    /// for a claim of another type.
+    pub fn names(&self, claims: &Claims) -> Result<Vec<(String, String)>, String> {
+        let mut all = Vec::new();
+        for path in &self.paths {
+            let Some(value) = find(claims, path) else {
+                continue;
+            };
+            let names = names(value)
+                .ok_or_else(|| format!("its claim '{path}' is neither a text nor an array of texts"))?;
+            all.extend(names.into_iter().map(|name| (name, path.clone())));
+        }
+        Ok(all)
     }
 
     /// Returns what a name of the provider grants.
@@ -241,16 +237,16 @@ impl RoleSource {
     }
 
     /// Returns the caller's roles, each once.
-    pub fn find(&self, claims: &Claims) -> Vec<String> {
+    pub fn find(&self, claims: &Claims) -> Result<Vec<String>, String> {
         let mut roles = self.always.clone();
-        for (name, _) in self.names(claims) {
+        for (name, _) in self.names(claims)? {
             for role in self.roles_of(&name) {
                 if !roles.iter().any(|known| known == role) {
                     roles.push(role.to_owned());
                 }
             }
         }
-        roles
+        Ok(roles)
     }
 }
 
@@ -291,17 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_those_of_arrays_of_scopes_and_of_whole_numbers() {
+    fn names_are_those_of_arrays_and_of_texts_that_are_cut_at_blanks() {
         for (value, expected) in [
-            (json!(["a b", "c", 7, true, null]), &["a b", "c", "7"][..]),
-            (json!("read write"), &["read", "write", "read write"]),
-            (json!("one"), &["one"]),
-            (json!(12), &["12"]),
-            (json!(1.5), &[]),
-            (json!({ "a": 1 }), &[]),
-            (json!(""), &[""]),
+            (json!(["a b", "c"]), Some(&["a b", "c"][..])),
+            (json!("read write"), Some(&["read write", "read", "write"])),
+            (json!("one"), Some(&["one"])),
+            (json!([]), Some(&[])),
+            (json!(["a", 7]), None),
+            (json!(12), None),
+            (json!({ "a": 1 }), None),
         ] {
-            assert_eq!(texts(&value), expected, "{value}");
+            let expected = expected.map(|texts| texts.iter().map(ToString::to_string).collect::<Vec<_>>());
+            assert_eq!(names(&value), expected, "{value}");
         }
     }
 
@@ -334,7 +331,12 @@ mod tests {
                 .unwrap()
                 .contains("several values")
         );
-        assert!(found(json!("flag")).unwrap_err().unwrap().contains("no text"));
+        assert!(
+            found(json!("flag"))
+                .unwrap_err()
+                .unwrap()
+                .contains("is not a text")
+        );
         let both: WrittenSource = serde_json::from_value(json!({ "claim": "a", "value": "b" })).unwrap();
         assert!(both.read("account").is_err());
     }
@@ -347,7 +349,7 @@ mod tests {
         }))
         .unwrap();
         let roles = roles.read(&[]);
-        let found = |value: Value| roles.find(&claims(value));
+        let found = |value: Value| roles.find(&claims(value)).unwrap();
         assert_eq!(
             found(json!({ "groups": ["Admins of all", "account_admin"], "scope": "dev x" })),
             ["reader", "project_admin", "developer", "executor"]
@@ -358,7 +360,10 @@ mod tests {
         );
         let plain: WrittenRoles = serde_json::from_value(json!("roles")).unwrap();
         assert_eq!(
-            plain.read(&[]).find(&claims(json!({ "roles": "reader" }))),
+            plain
+                .read(&[])
+                .find(&claims(json!({ "roles": "reader" })))
+                .unwrap(),
             ["reader"]
         );
     }

@@ -165,7 +165,11 @@ fn of_names(what: &str, source: &RoleSource, claims: &Claims, is_known: impl Fn(
         .iter()
         .map(|name| format!("{name} by the settings"))
         .collect();
-    for (name, path) in source.names(claims) {
+    let names = match source.names(claims) {
+        Ok(names) => names,
+        Err(reason) => return format!("{what}: {reason}"),
+    };
+    for (name, path) in names {
         let granted: Vec<_> = source
             .roles_of(&name)
             .into_iter()

@@ -26,6 +26,7 @@ use platform::clock::Clock;
 use platform::config::{ConfigError, Secret, variables};
 use platform::deployment::Deployment;
 use platform::error::{Error, Result};
+use platform::http::API_KEY_PREFIX;
 use platform::records::Table;
 use platform::signing::SigningKey;
 
@@ -81,7 +82,7 @@ impl Identity {
     /// not hold.
     pub async fn caller(&self, credential: &Secret, project: Option<&str>) -> Result<Caller> {
         let text = credential.expose();
-        if text.starts_with(api_key::PREFIX) {
+        if text.starts_with(API_KEY_PREFIX) {
             let principal = api_key::verify(&self.keys, text, self.clock.now()).await?;
             return Ok(Caller::fixed(principal, project));
         }

@@ -5,12 +5,15 @@ use platform::error::{Error, Result};
 use platform::tenant::check_id;
 use serde_json::Value;
 
-use crate::claims::{Claims, Found, Source, find, whole_texts};
+use crate::claims::{Claims, Found, Source, find, texts};
 use crate::settings::Provider;
 use crate::times::end_of;
 
 /// Maximum length of a user's id at the provider, in characters (OpenID Connect Core 1.0, 2).
 pub const MAX_USER_ID: usize = 255;
+
+/// Bound of a time with a fraction, in seconds since the Unix epoch: beyond the year 9999.
+const LATEST_SECONDS: f64 = 1e12;
 
 /// Who a token is about.
 #[derive(Clone, Debug)]
@@ -40,6 +43,10 @@ impl Subject {
     pub fn read(claims: &Claims, provider: &Provider, position: usize) -> Result<Self> {
         check_required(claims, provider)?;
         check_audience(claims, provider)?;
+        let mut claimed = provider.user.paths.iter();
+        if claimed.any(|path| find(claims, path).is_some_and(Value::is_array)) {
+            return Err(refused("its user is an array".to_owned()));
+        }
         let user = text(&provider.user, claims)?.ok_or_else(|| {
             refused(format!(
                 "it has no claim '{}'",
@@ -79,8 +86,8 @@ impl Subject {
             tenant: text(&provider.tenant, claims)?,
             account_name: text(&provider.account_name, claims)?,
             project_name: text(&provider.project_name, claims)?,
-            roles: provider.roles.find(claims),
-            permissions: provider.permissions.find(claims),
+            roles: provider.roles.find(claims).map_err(refused)?,
+            permissions: provider.permissions.find(claims).map_err(refused)?,
             exp: seconds(claims, "exp")?.ok_or_else(|| refused("it has no claim 'exp'".to_owned()))?,
             nbf: seconds(claims, "nbf")?,
             user,
@@ -104,15 +111,25 @@ impl Subject {
     }
 }
 
-/// Refuses a user id that cannot be shown: 1 to 255 characters, none of them a control character.
+/// Refuses a user id that cannot be shown: 1 to 255 characters, all of them visible or blanks, and none at the
+/// ends a blank.
 pub fn check_user(id: &str) -> Result<()> {
     let length = id.chars().count();
-    if (1..=MAX_USER_ID).contains(&length) && !id.chars().any(char::is_control) {
+    if (1..=MAX_USER_ID).contains(&length) && id.trim() == id && !id.chars().any(is_hidden) {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "The user id must be 1 to {MAX_USER_ID} characters without control characters."
+        "The user id must be 1 to {MAX_USER_ID} visible characters, without blanks at its ends."
     )))
+}
+
+/// Whether a character shows nothing, or changes how others are shown: two ids could look the same.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        )
 }
 
 /// 401 for a token that this service refuses.
@@ -148,11 +165,11 @@ fn check_audience(claims: &Claims, provider: &Provider) -> Result<()> {
 }
 
 fn has_one_of(claims: &Claims, claim: &str, values: &[String]) -> bool {
-    let texts = find(claims, claim).map(whole_texts).unwrap_or_default();
+    let texts = find(claims, claim).and_then(texts).unwrap_or_default();
     texts.iter().any(|text| values.contains(text))
 }
 
-/// Returns a time in seconds since the Unix epoch. Some providers write it with a fraction.
+/// Returns a time in seconds since the Unix epoch. It may have a fraction (RFC 7519, 2).
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a fraction of a second does not count"
@@ -162,12 +179,13 @@ fn seconds(claims: &Claims, name: &str) -> Result<Option<i64>> {
         return Ok(None);
     };
     let seconds = match value {
-        Value::Number(number) => number
-            .as_i64()
-            .or_else(|| number.as_f64().map(|number| number as i64)),
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let number = number.as_f64().filter(|number| number.abs() < LATEST_SECONDS)?;
+            Some(number as i64)
+        }),
         _ => None,
     };
     seconds
         .map(Some)
-        .ok_or_else(|| refused(format!("its claim '{name}' is not a number of seconds")))
+        .ok_or_else(|| refused(format!("its claim '{name}' is not a time in seconds")))
 }

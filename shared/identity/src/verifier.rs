@@ -13,6 +13,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Header, decode_header};
 use platform::auth::Principal;
 use platform::clock::Clock;
 use platform::error::{Error, Result};
+use platform::http::strict;
 use platform::signing::SigningKey;
 use serde_json::{Map, Value};
 
@@ -173,10 +174,12 @@ pub fn refusal(error: JwtError) -> Error {
     Error::unauthenticated(message).with_source(error)
 }
 
-/// Returns a part of a token as JSON, unchecked: 0 is the header, 1 the claims.
+/// Returns a part of a token as JSON, unchecked: 0 is the header, 1 the claims. None for JSON with a name that
+/// occurs twice, of which others may read another value.
 pub fn part(token: &str, position: usize) -> Option<Map<String, Value>> {
     let encoded = token.split('.').nth(position)?;
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(encoded).ok()?).ok()
+    let json = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    strict::json_object(&mut serde_json::Deserializer::from_slice(&json)).ok()
 }
 
 /// Parses the header of a token. Rejects headers that the library accepts although they are invalid.

@@ -50,6 +50,15 @@ def new_prompt():
     return {"pt_id": create("createPrompt", "/prompts")["id"], "version": 1}
 
 
+def new_key():
+    return {"key_id": create("createKey", "/keys")["id"]}
+
+
+def new_member():
+    body = example("addMember")
+    return {"member_id": call("POST", "/members", {**body, "user_id": f"{body['user_id']} {uuid.uuid4()}"})["id"]}
+
+
 def new_store():
     return {"store_id": create("createDataStore", "/data")["id"]}
 
@@ -98,6 +107,8 @@ SHARED = {
     **furnished_store(),
     **new_channel(),
     **new_subscription(),
+    **new_key(),
+    **new_member(),
     **RUNS[-1],
     "query_name": "__stack",
     "signal_name": "Note",
@@ -123,6 +134,8 @@ MAKERS = {
     "archiveDataStore": new_store,
     "createTables": lambda: CHANGING,
     "deleteChannel": new_channel,
+    "removeMember": new_member,
+    "revokeKey": new_key,
     "deletePrompt": new_prompt,
     "deleteSubscription": new_subscription,
     "dropTable": lambda: of_changing(new_table),

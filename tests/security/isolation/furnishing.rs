@@ -45,6 +45,7 @@ impl Furnishing {
         self.household.keep("token", &token);
         self.household.keep("user", user);
         self.household.keep("namesake", namesake);
+        self.access().await;
         self.prompts().await;
         self.stores().await;
         self.runs().await;
@@ -103,6 +104,17 @@ impl Furnishing {
             );
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    async fn access(&mut self) {
+        let body = json!({ "name": self.name("key"), "roles": ["reader"] });
+        let key = self.create("shown_key", "/keys", body).await;
+        self.household
+            .keep("shown_key_secret", key["key"].as_str().unwrap());
+        let user = self.name("member-user");
+        self.household.keep("member_user", &user);
+        let body = json!({ "user_id": user, "name": self.name("member"), "roles": ["reader"] });
+        self.create("member", "/members", body).await;
     }
 
     async fn prompts(&mut self) {

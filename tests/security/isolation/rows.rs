@@ -20,8 +20,9 @@ use std::fmt;
 use tests::Method;
 
 /// Tables in the order in which they run. The audit trail comes first, because later rows add to it.
-pub const FILES: [(&str, &str); 6] = [
+pub const FILES: [(&str, &str); 7] = [
     ("audit", include_str!("../data/isolation-audit.txt")),
+    ("access", include_str!("../data/isolation-access.txt")),
     ("prompts", include_str!("../data/isolation-prompts.txt")),
     ("stores", include_str!("../data/isolation-stores.txt")),
     ("runs", include_str!("../data/isolation-runs.txt")),

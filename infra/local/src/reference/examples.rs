@@ -12,8 +12,9 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 70] = files! {
+static FILES: [(&str, &str); 81] = files! {
     actOnWorkflowRun
+    addMember
     aggregateEvents
     alterTable
     archiveDashboard
@@ -23,6 +24,7 @@ static FILES: [(&str, &str); 70] = files! {
     createDashboard
     createDashboardSnapshot
     createDataStore
+    createKey
     createPrompt
     createStoreSnapshot
     createSubscription
@@ -38,6 +40,9 @@ static FILES: [(&str, &str); 70] = files! {
     getDashboard
     getDataStore
     getImport
+    getKey
+    getMe
+    getMember
     getPrompt
     getPromptVersion
     getSchema
@@ -52,6 +57,8 @@ static FILES: [(&str, &str); 70] = files! {
     listDashboardVersions
     listDashboards
     listDataStores
+    listKeys
+    listMembers
     listPromptForks
     listPromptInteractions
     listPromptVersions
@@ -70,8 +77,11 @@ static FILES: [(&str, &str); 70] = files! {
     queryDataStoreBatch
     queryStoreVersion
     queryWorkflowRun
+    removeMember
     renderPrompt
+    revokeKey
     rollBackDataStore
+    rotateKey
     searchDeliveries
     setDashboardVersioning
     signalWorkflowRun
@@ -79,6 +89,7 @@ static FILES: [(&str, &str); 70] = files! {
     testFilter
     updateChannel
     updateDashboard
+    updateMember
     updatePrompt
     updateSchema
     updateSubscription

@@ -18,11 +18,14 @@ use crate::error::{Error, Result};
 /// Header that names the project of a request, for callers who work in several.
 pub const PROJECT_HEADER: HeaderName = HeaderName::from_static("x-millrace-project");
 
+/// Beginning of an API key; no access token begins so.
+pub const API_KEY_PREFIX: &str = "sk-";
+
 /// Where a group of routes accepts a credential: an access token or an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
     Headers,
-    /// Also as `access_token` in the query, because a browser's EventSource cannot set a header.
+    /// A token also as `access_token` in the query, because a browser's EventSource cannot set a header.
     HeadersOrQuery,
 }
 
@@ -66,6 +69,13 @@ impl Presented {
             .map(|value| bearer(value.as_bytes()))
             .transpose()?;
         let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+        if let (None, Some(key)) = (bearer, key)
+            && !key.starts_with(API_KEY_PREFIX)
+        {
+            return Err(Error::unauthenticated(
+                "The header x-api-key is for API keys; send an access token as 'Authorization: Bearer <access token>'.",
+            ));
+        }
         let credential = bearer.or(key).ok_or_else(|| {
             Error::unauthenticated("Send 'Authorization: Bearer <access token or API key>'.")
         })?;
@@ -106,6 +116,10 @@ pub async fn authenticate(
     next: Next,
 ) -> Response {
     let presented = match query_token(credentials, &request) {
+        // An address stands in logs of others, and a key does not expire as soon as a token.
+        Some(key) if key.starts_with(API_KEY_PREFIX) => Err(Error::unauthenticated(
+            "An API key does not belong into an address; send it as 'Authorization: Bearer <API key>'.",
+        )),
         Some(token) => Presented::new(&token, request.headers()),
         None => Presented::from_headers(request.headers()),
     };

@@ -29,7 +29,9 @@ pub mod strict;
 pub mod text;
 
 pub use audit::{Audience, audited};
-pub use authenticate::{Caller, Credentials, PROJECT_HEADER, Presented, Recheck, authenticate};
+pub use authenticate::{
+    API_KEY_PREFIX, Caller, Credentials, PROJECT_HEADER, Presented, Recheck, authenticate,
+};
 pub use call::Call;
 pub use edge::edge;
 pub use invocation::API_ROOT;
