@@ -48,7 +48,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
         .with(problem(
             ErrorKind::Conflict,
-            "The key was rotated or revoked at the same time.",
+            "The key was rotated or revoked at the same time, or has expired.",
             "The API key '0198c5f0-…' was rotated or revoked at the same time; read it again.",
         ))
 }
@@ -68,9 +68,14 @@ async fn handler(
         ));
     }
     let before = app.keys.get(&tenant, &path.key_id).await?;
+    if before.expires_at.is_some_and(|end| end <= call.now) {
+        return Err(Error::conflict("The API key has expired; create another one."));
+    }
     // The caller gets the secret, and so the permissions of the key.
     let roles: Vec<Role> = before.roles.iter().filter_map(|role| role.parse().ok()).collect();
-    call.principal.grantable("roles", &roles)?;
+    if !roles.is_empty() {
+        call.principal.grantable("roles", &roles)?;
+    }
     let (next, key) = api_key::rotated(before.clone(), call.now.plus_ms(overlap * 1_000));
     app.keys.rotate(&tenant, &next, &before).await?;
     Ok(Reply::ok(KeyWithSecret {

@@ -88,11 +88,11 @@ async fn handler(State(app): State<App>, headers: HeaderMap) -> Result<Reply<Me>
     });
     Ok(Reply::ok(Me {
         projects: projects.collect(),
-        principal: match (caller.principal, &presented.project) {
-            (Ok(principal), _) => Some(identified(principal)),
-            // A project that was named and is refused is an answer of its own.
-            (Err(refusal), Some(_)) => return Err(refusal),
-            (Err(_), None) => None,
+        principal: match caller.principal {
+            Ok(principal) => Some(identified(principal)),
+            // Only the choice of a project is left to the caller.
+            Err(refusal) if refusal.status() == 403 && presented.project.is_none() => None,
+            Err(refusal) => return Err(refusal),
         },
     }))
 }

@@ -13,7 +13,7 @@ use platform::http::{Call, Json, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::App;
 use crate::member_model::Member;
@@ -31,6 +31,16 @@ pub struct AddMember {
     pub name: Option<String>,
 }
 
+/// A new member.
+#[derive(Serialize, JsonSchema)]
+pub struct AddedMember {
+    #[serde(flatten)]
+    pub member: Member,
+    /// What may not be as intended; left out where there is nothing to say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Create, "member").on(post_with(handler, doc))
 }
@@ -45,7 +55,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
              within 30 seconds. The caller gives no permission that the caller does not have.\n\n\
              Side effects: an audit record of the action `create`.",
         )
-        .response_with::<201, axum::Json<Member>, _>(|response| response.description("The new member."))
+        .response_with::<201, axum::Json<AddedMember>, _>(|response| response.description("The new member."))
         .with(created)
         .with(problem(
             ErrorKind::Conflict,
@@ -58,7 +68,7 @@ async fn handler(
     call: Call<AdministerProject>,
     State(app): State<App>,
     Json(body): Json<AddMember>,
-) -> Result<Reply<Member>> {
+) -> Result<Reply<AddedMember>> {
     let tenant = call.tenant()?;
     check_user(&body.user_id)?;
     if let Some(name) = &body.name {
@@ -80,9 +90,18 @@ async fn handler(
     };
     app.members.insert(&member).await?;
     let id = member.id.clone();
+    let mut warnings = Vec::new();
+    if !app.identity.has_memberships() {
+        warnings.push(
+            "No identity provider in the settings of this deployment has `memberships`, so this membership opens nothing.".to_owned(),
+        );
+    }
     Ok(Reply::created(
         &id,
         &format!("/members/{id}"),
-        Member::from(member),
+        AddedMember {
+            member: Member::from(member),
+            warnings,
+        },
     ))
 }

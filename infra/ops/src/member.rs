@@ -19,8 +19,9 @@ pub enum MemberCommand {
     Add {
         /// User at the identity provider, such as 'auth0|64fe'; `ops whoami` shows the id in a token.
         user_id: String,
-        /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin.
-        #[arg(long, value_delimiter = ',', default_value = "developer", value_parser = role)]
+        /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin. Default:
+        /// those that the member has; developer for a new one.
+        #[arg(long, value_delimiter = ',', value_parser = role)]
         roles: Vec<Role>,
         /// Name for people.
         #[arg(long)]
@@ -62,13 +63,11 @@ pub async fn run(command: MemberCommand, target: &Target, output: Output) -> Res
         MemberCommand::List => list(&members, target, output).await,
         MemberCommand::Remove { user_id } => {
             let id = member_id(&user_id);
-            members
-                .remove(&target.tenant, &id)
-                .await
-                .map_err(|error| match error.status() {
-                    404 => Error::invalid(format!("The user '{user_id}' is no member of {}.", target.tenant)),
-                    _ => error,
-                })?;
+            let member = members.find(&target.tenant, &id).await?;
+            let member = member.ok_or_else(|| {
+                Error::invalid(format!("The user '{user_id}' is no member of {}.", target.tenant))
+            })?;
+            members.remove(&member).await?;
             target.audit(AuditAction::Delete, "member", &id).await?;
             let line = format!("The user '{user_id}' is no member of {} any more.", target.tenant);
             output.print(&json!({ "id": id, "user_id": user_id }), &line)
@@ -89,7 +88,7 @@ async fn add(
         user_id,
         account_id: target.tenant.account().to_owned(),
         project_id: target.tenant.project().to_owned(),
-        roles: Vec::new(),
+        roles: vec![Role::Developer],
         name: None,
         version: 0,
         created_at: now,
@@ -98,7 +97,10 @@ async fn add(
         updated_by: author.clone(),
     });
     let member = Member {
-        roles,
+        roles: match roles.is_empty() {
+            true => before.roles.clone(),
+            false => roles,
+        },
         name: name.or(before.name),
         version: before.version + 1,
         updated_at: now,

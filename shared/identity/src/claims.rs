@@ -30,14 +30,30 @@ pub fn texts(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// As [`texts`], with one text also cut at blanks, as `scope` is.
-fn names(value: &Value) -> Option<Vec<String>> {
-    let mut names = texts(value)?;
-    if let (Value::String(whole), [_]) = (value, names.as_slice()) {
-        let parts = whole.split_whitespace().filter(|part| part != whole);
-        names.extend(parts.map(str::to_owned));
+/// Returns the names in a claim: an array of texts, one text, or the parts of a `scope` or `scp`, which is cut at
+/// blanks (RFC 8693, 4.2).
+fn names(path: &str, value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::String(scope) if is_scope(path) => Some(scope.split_whitespace().map(str::to_owned).collect()),
+        other => texts(other),
     }
-    Some(names)
+}
+
+fn is_scope(path: &str) -> bool {
+    matches!(path.rsplit(['.', '/']).next(), Some("scope" | "scp"))
+}
+
+/// Whether a claim has one of these values: itself, or as an entry of an array or of a scope.
+pub fn has_one_of(claims: &Claims, path: &str, values: &[Value]) -> bool {
+    match find(claims, path) {
+        Some(Value::Array(entries)) => entries.iter().any(|entry| values.contains(entry)),
+        Some(Value::String(scope)) if is_scope(path) => {
+            let mut parts = scope.split_whitespace();
+            parts.any(|part| values.iter().any(|value| value == part))
+        }
+        Some(value) => values.contains(value),
+        None => false,
+    }
 }
 
 /// One text or several, as settings write them.
@@ -218,7 +234,7 @@ impl RoleSource {
             let Some(value) = find(claims, path) else {
                 continue;
             };
-            let names = names(value)
+            let names = names(path, value)
                 .ok_or_else(|| format!("its claim '{path}' is neither a text nor an array of texts"))?;
             all.extend(names.into_iter().map(|name| (name, path.clone())));
         }
@@ -287,18 +303,24 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_arrays_and_of_texts_that_are_cut_at_blanks() {
-        for (value, expected) in [
-            (json!(["a b", "c"]), Some(&["a b", "c"][..])),
-            (json!("read write"), Some(&["read write", "read", "write"])),
-            (json!("one"), Some(&["one"])),
-            (json!([]), Some(&[])),
-            (json!(["a", 7]), None),
-            (json!(12), None),
-            (json!({ "a": 1 }), None),
+    fn names_are_texts_and_the_parts_of_a_scope() {
+        for (path, value, expected) in [
+            ("roles", json!(["a b", "c"]), Some(&["a b", "c"][..])),
+            ("roles", json!("Domain Admins"), Some(&["Domain Admins"])),
+            ("scope", json!("read write"), Some(&["read", "write"])),
+            (
+                "https://example.com/scp",
+                json!("read write"),
+                Some(&["read", "write"]),
+            ),
+            ("scp", json!(["a b"]), Some(&["a b"])),
+            ("roles", json!([]), Some(&[])),
+            ("roles", json!(["a", 7]), None),
+            ("roles", json!(12), None),
+            ("scope", json!({ "a": 1 }), None),
         ] {
             let expected = expected.map(|texts| texts.iter().map(ToString::to_string).collect::<Vec<_>>());
-            assert_eq!(names(&value), expected, "{value}");
+            assert_eq!(names(path, &value), expected, "{path} {value}");
         }
     }
 

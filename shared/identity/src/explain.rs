@@ -117,14 +117,14 @@ fn of_provider(provider: &Provider, claims: &Claims) -> Vec<String> {
     let mut findings = vec![format!(
         "audience: the token has {}; the settings name {}",
         or_nothing(&audiences),
-        provider.audiences.join(", ")
+        json_list(&provider.audiences)
     )];
     for (claim, values) in &provider.required {
         let value = crate::claims::find(claims, claim);
         findings.push(format!(
             "required: {claim} is {}; the settings name {}",
             value.unwrap_or(&Value::Null),
-            values.join(", ")
+            json_list(values)
         ));
     }
     for (what, source) in [
@@ -147,8 +147,8 @@ fn of_provider(provider: &Provider, claims: &Claims) -> Vec<String> {
 fn of_source(source: &Source, claims: &Claims) -> String {
     match source.find(claims) {
         Ok(Some(found)) => match found.path {
-            Some(path) => format!("'{}' from the claim '{path}'", found.text),
-            None => format!("'{}' from the settings", found.text),
+            Some(path) => format!("{} from the claim '{path}'", Value::from(found.text)),
+            None => format!("{} from the settings", Value::from(found.text)),
         },
         Ok(None) if source.paths.is_empty() => "not set".to_owned(),
         Ok(None) => format!(
@@ -176,8 +176,12 @@ fn of_names(what: &str, source: &RoleSource, claims: &Claims, is_known: impl Fn(
             .filter(|role| is_known(role))
             .collect();
         parts.push(match granted.as_slice() {
-            [] => format!("'{name}' of '{path}' grants nothing"),
-            granted => format!("'{name}' of '{path}' grants {}", granted.join(", ")),
+            [] => format!("{} of '{path}' grants nothing", Value::from(name)),
+            granted => format!(
+                "{} of '{path}' grants {}",
+                Value::from(name.as_str()),
+                granted.join(", ")
+            ),
         });
     }
     if parts.is_empty() {
@@ -185,6 +189,11 @@ fn of_names(what: &str, source: &RoleSource, claims: &Claims, is_known: impl Fn(
         return format!("{what}: none (claims read: {paths})");
     }
     format!("{what}: {}", parts.join("; "))
+}
+
+fn json_list(values: &[Value]) -> String {
+    let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+    values.join(", ")
 }
 
 fn or_nothing(texts: &[String]) -> String {

@@ -1,12 +1,11 @@
 //! Reads the public keys that verify access tokens from a file or a URL, and refreshes them.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
@@ -85,8 +84,8 @@ impl fmt::Display for JwksSource {
     }
 }
 
-/// Parses an address of keys. Whoever can change an answer on its way could sign tokens, so only https counts,
-/// or this machine.
+/// Parses an address of keys. A change of the answer on its way could add a key, so only https counts, or this
+/// machine.
 fn address(text: &str) -> Result<Url, ConfigError> {
     let refused = |reason: &str| ConfigError::new(format!("The address of keys '{text}' {reason}."));
     let url = Url::parse(text).map_err(|error| refused(&format!("is not a URL ({error})")))?;
@@ -110,7 +109,8 @@ pub struct VerifyingKey {
 }
 
 struct Loaded {
-    keys: HashMap<String, Arc<VerifyingKey>>,
+    /// With their ids, where they have one.
+    keys: Vec<(Option<String>, Arc<VerifyingKey>)>,
     at: UtcTime,
     generation: u64,
 }
@@ -150,7 +150,17 @@ impl Jwks {
         {
             return Ok(Some(key));
         }
-        let mut attempts = self.loading.lock().await;
+        let mut attempts = match self.loading.try_lock() {
+            Ok(attempts) => attempts,
+            // While one request reads the keys again, the others go on with those that still count.
+            Err(_) => match self
+                .younger_than(MAX_AGE_MS)
+                .and_then(|known| pick(&known, key_id))
+            {
+                Some(key) => return Ok(Some(key)),
+                None => self.loading.lock().await,
+            },
+        };
         let now_ms = self.clock.now().as_millis();
         let tried_lately = attempts.last_ms.is_some_and(|last| now_ms - last < MIN_AGE_MS);
         let known = self.younger_than(MAX_AGE_MS);
@@ -165,7 +175,10 @@ impl Jwks {
             return Err(Error::unavailable("the key set could not be read a moment ago"));
         }
         attempts.last_ms = Some(now_ms);
-        match self.load(attempts.successes + 1).await {
+        let result = self.load(attempts.successes + 1).await;
+        // Counted from the end of the attempt, which may have waited for a provider that does not answer.
+        attempts.last_ms = Some(self.clock.now().as_millis());
+        match result {
             Ok(loaded) => {
                 attempts.successes += 1;
                 Ok(pick(&loaded, key_id))
@@ -193,9 +206,15 @@ impl Jwks {
         (age < age_ms.unsigned_abs()).then_some(loaded)
     }
 
-    /// Reads the keys now, and returns the number of those that can verify tokens.
+    /// Reads the keys now, and returns the number of those that can verify tokens. 503 if there is none.
     pub async fn check(&self) -> Result<usize> {
-        Ok(self.load(0).await?.keys.len())
+        match self.load(0).await?.keys.len() {
+            0 => Err(Error::unavailable(format!(
+                "no key at {} can verify tokens",
+                self.source
+            ))),
+            count => Ok(count),
+        }
     }
 
     async fn load(&self, generation: u64) -> Result<Arc<Loaded>> {
@@ -212,7 +231,7 @@ impl Jwks {
         let set: JwkSet = serde_json::from_slice(&text)
             .map_err(|error| Error::unavailable(format!("the key set is not a JWKS: {error}")))?;
         let keys = set.keys.iter().filter_map(|jwk| {
-            let id = jwk.common.key_id.clone().unwrap_or_default();
+            let id = jwk.common.key_id.clone();
             verifying_key(jwk).map(|key| (id, Arc::new(key)))
         });
         let loaded = Arc::new(Loaded {
@@ -249,23 +268,42 @@ impl Jwks {
     }
 }
 
+/// Returns the key with an id; else the only key, if it or the token has no id.
 fn pick(loaded: &Loaded, key_id: Option<&str>) -> Option<Arc<VerifyingKey>> {
-    match key_id {
-        Some(id) => loaded.keys.get(id).cloned(),
-        None if loaded.keys.len() == 1 => loaded.keys.values().next().cloned(),
-        None => None,
+    let mut keys = loaded.keys.iter();
+    if let Some((_, key)) = keys.find(|(id, _)| key_id.is_some() && id.as_deref() == key_id) {
+        return Some(Arc::clone(key));
+    }
+    match loaded.keys.as_slice() {
+        [(id, key)] if id.is_none() || key_id.is_none() => Some(Arc::clone(key)),
+        _ => None,
     }
 }
 
-/// Uses RS256 for RSA keys, ES256 for P-256 keys and EdDSA for Ed25519 keys; ignores all other keys, and those
-/// for encryption.
+/// Uses the algorithm that a key names, or the usual one of its type; ignores keys of other types, and those for
+/// encryption.
 fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
+    use KeyAlgorithm as Named;
+
     if jwk.common.public_key_use == Some(PublicKeyUse::Encryption) {
         return None;
     }
+    let named = jwk.common.key_algorithm;
     let algorithm = match &jwk.algorithm {
-        AlgorithmParameters::RSA(_) => Algorithm::RS256,
-        AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => Algorithm::ES256,
+        AlgorithmParameters::RSA(_) => match named {
+            None | Some(Named::RS256) => Algorithm::RS256,
+            Some(Named::RS384) => Algorithm::RS384,
+            Some(Named::RS512) => Algorithm::RS512,
+            Some(Named::PS256) => Algorithm::PS256,
+            Some(Named::PS384) => Algorithm::PS384,
+            Some(Named::PS512) => Algorithm::PS512,
+            Some(_) => return None,
+        },
+        AlgorithmParameters::EllipticCurve(key) => match key.curve {
+            EllipticCurve::P256 => Algorithm::ES256,
+            EllipticCurve::P384 => Algorithm::ES384,
+            _ => return None,
+        },
         AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => Algorithm::EdDSA,
         _ => return None,
     };

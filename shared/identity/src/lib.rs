@@ -31,11 +31,11 @@ use platform::records::Table;
 use platform::signing::SigningKey;
 
 pub use explain::Explanation;
-pub use memberships::{FRESH_MS, PROJECT_HEADER};
+pub use memberships::PROJECT_HEADER;
 pub use settings::{Provider, names_provider, providers};
 pub use subject::{MAX_USER_ID, check_user};
 
-use memberships::Memberships;
+use memberships::{Memberships, in_project};
 use records::api_keys::ApiKeys;
 use records::members::{Member, Members};
 use verifier::{Bearer, Verifier};
@@ -78,6 +78,12 @@ impl Identity {
         }
     }
 
+    /// Whether memberships count for any user of this deployment.
+    pub fn has_memberships(&self) -> bool {
+        let mut issuers = self.verifier.issuers().iter();
+        issuers.any(|issuer| issuer.provider.memberships)
+    }
+
     /// Returns the caller with a credential, also one who has no project yet. 401 for a credential that does
     /// not hold.
     pub async fn caller(&self, credential: &Secret, project: Option<&str>) -> Result<Caller> {
@@ -92,7 +98,7 @@ impl Identity {
         };
         if self.verifier.has_memberships(&subject) {
             return Ok(Caller {
-                members: self.memberships.of_user(&subject.user).await?,
+                members: self.memberships.of_user(&subject).await?,
                 principal: self.memberships.principal(&subject, project).await,
             });
         }
@@ -103,27 +109,10 @@ impl Identity {
 }
 
 impl Caller {
-    /// A caller who cannot choose a project.
+    /// A caller without memberships.
     fn fixed(principal: Principal, project: Option<&str>) -> Self {
-        let tenant = principal
-            .project_id
-            .as_ref()
-            .map(|own| (own, format!("{}/{own}", principal.account_id)));
-        let fits = project.is_none_or(|named| {
-            tenant
-                .as_ref()
-                .is_some_and(|(own, full)| named == own.as_str() || named == full)
-        });
         Self {
-            principal: match (fits, tenant) {
-                (true, _) => Ok(principal),
-                (false, Some((_, full))) => Err(Error::forbidden(format!(
-                    "The credential is for the project {full}, and {PROJECT_HEADER} names another one; leave the header out."
-                ))),
-                (false, None) => Err(Error::forbidden(format!(
-                    "The token is for a whole account, and {PROJECT_HEADER} names a project; leave the header out."
-                ))),
-            },
+            principal: in_project(principal, project),
             members: Arc::new([]),
         }
     }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use platform::auth::{Principal, PrincipalKind};
 use platform::clock::{Clock, UtcTime};
 use platform::error::{Error, Result};
-use platform::tenant::Tenant;
+use platform::tenant::check_id;
 
 use crate::records::members::{Member, Members};
 use crate::subject::Subject;
@@ -16,7 +16,7 @@ use crate::times::end_of;
 
 /// Age up to which memberships are used without being read again, in milliseconds. A member who was removed
 /// has access for as long.
-pub const FRESH_MS: u64 = 30_000;
+const FRESH_MS: u64 = 30_000;
 /// Maximum number of users whose memberships are cached.
 const MAX_USERS: Option<NonZeroUsize> = NonZeroUsize::new(1_024);
 /// Most projects that a refusal names.
@@ -41,8 +41,26 @@ impl Memberships {
         }
     }
 
-    /// Returns the memberships of a user.
-    pub async fn of_user(&self, user_id: &str) -> Result<OfUser> {
+    /// Returns the memberships of a user that count: of the account that the token names, if it names one.
+    pub async fn of_user(&self, subject: &Subject) -> Result<OfUser> {
+        let members = self.read(&subject.user).await?;
+        let is_foreign = |member: &Member| {
+            subject
+                .account
+                .as_ref()
+                .is_some_and(|account| *account != member.account_id)
+        };
+        Ok(match members.iter().any(is_foreign) {
+            true => members
+                .iter()
+                .filter(|member| !is_foreign(member))
+                .cloned()
+                .collect(),
+            false => members,
+        })
+    }
+
+    async fn read(&self, user_id: &str) -> Result<OfUser> {
         let now = self.clock.now();
         let cached = self.users.lock().get(user_id).cloned();
         if let Some((at, members)) = cached
@@ -59,71 +77,84 @@ impl Memberships {
 
     /// Returns the principal of a user in the project that the request names, or in the only one. 403 where
     /// the user is no member, or must choose.
+    ///
+    /// Where the token or the settings say the account, only its projects count: administrators of another
+    /// account cannot add the user to anything.
     pub async fn principal(&self, subject: &Subject, project: Option<&str>) -> Result<Principal> {
+        let members = self.of_user(subject).await?;
         let own = subject.principal();
-        let named = own.as_ref().and_then(|own| own.tenant().ok());
-        let members = self.of_user(&subject.user).await?;
-        let chosen = match project {
-            Some(project) => matching(project, named.as_ref(), &members)?,
-            None => named.clone().map_or_else(|| only(&subject.user, &members), Ok)?,
-        };
-        let member = members.iter().find(|member| is_of(member, &chosen));
-        match (own.filter(|_| named.as_ref() == Some(&chosen)), member) {
-            // The token's own project: what it says counts, and what a membership adds.
-            (Some(own), None) => Ok(own),
-            (Some(own), Some(member)) => Ok(with_roles(own, member)),
-            (None, Some(member)) => Ok(of_member(subject, member)),
-            (None, None) => Err(no_member(project.unwrap_or_default(), &members)),
+        if let Some(own) = own.filter(|own| own.project_id.is_some() || own.administers_account())
+            && let Ok(own) = in_project(own, project)
+        {
+            let of_project = |member: &&Member| own.project_id.as_ref() == Some(&member.project_id);
+            return Ok(match members.iter().find(of_project) {
+                Some(member) => with_roles(own, member),
+                None => own,
+            });
+        }
+        let mut chosen = members.iter().filter(|member| fits(member, project));
+        match (chosen.next(), chosen.next(), project) {
+            (Some(member), None, _) => Ok(of_member(subject, member)),
+            (Some(_), Some(_), None) => Err(Error::forbidden(format!(
+                "The user is a member of several projects. Say which one in the header {PROJECT_HEADER}: {}.",
+                list(&members)
+            ))),
+            (Some(_), Some(_), Some(name)) => Err(Error::forbidden(format!(
+                "Several accounts have a project '{name}'. Say which one in the header {PROJECT_HEADER}: {}.",
+                list(&members)
+            ))),
+            (None, _, None) => Err(Error::forbidden(format!(
+                "The user '{}' is a member of no project. An administrator of one adds members by POST /members or \
+                 `ops member add`.",
+                subject.user
+            ))),
+            (None, _, Some(name)) => Err(Error::forbidden(match members.is_empty() {
+                true => format!("The user is no member of the project '{name}', nor of another one."),
+                false => format!(
+                    "The user is no member of the project '{name}', but of {}.",
+                    list(&members)
+                ),
+            })),
         }
     }
 }
 
-fn is_of(member: &Member, tenant: &Tenant) -> bool {
-    member.account_id == tenant.account() && member.project_id == tenant.project()
-}
-
-/// Returns the project with a name, `<project>` or `<account>/<project>`, that is the token's or of a membership.
-fn matching(name: &str, own: Option<&Tenant>, members: &[Member]) -> Result<Tenant> {
-    let tenants = members.iter().map(Member::tenant);
-    let mut tenants = tenants.collect::<Result<Vec<_>>>()?;
-    tenants.extend(own.cloned());
-    tenants.retain(|tenant| tenant.project() == name || tenant.to_string() == name);
-    tenants.sort_unstable();
-    tenants.dedup();
-    match (tenants.pop(), tenants.pop()) {
-        (Some(tenant), None) => Ok(tenant),
-        (Some(first), Some(second)) => Err(Error::forbidden(format!(
-            "Several accounts have a project '{name}'. Write in {PROJECT_HEADER} which one: {second} or {first}."
-        ))),
-        (None, _) => Err(no_member(name, members)),
-    }
-}
-
-/// Returns the only project of a user.
-fn only(user: &str, members: &[Member]) -> Result<Tenant> {
-    match members {
-        [member] => member.tenant(),
-        [] => Err(Error::forbidden(format!(
-            "The user '{user}' is a member of no project. An administrator can add one: ops member add '{user}'."
-        ))),
-        _ => Err(Error::forbidden(format!(
-            "The user is a member of several projects. Say which one in the header {PROJECT_HEADER}: {}.",
-            names(members)
-        ))),
-    }
-}
-
-fn no_member(name: &str, members: &[Member]) -> Error {
-    Error::forbidden(match members {
-        [] => format!("The user is no member of the project '{name}', nor of another one."),
-        _ => format!(
-            "The user is no member of the project '{name}', but of {}.",
-            names(members)
-        ),
+/// Whether a membership is of the project with a name: `<project>` or `<account>/<project>`.
+fn fits(member: &Member, name: Option<&str>) -> bool {
+    name.is_none_or(|name| {
+        let full = format!("{}/{}", member.account_id, member.project_id);
+        member.project_id == name || full == name
     })
 }
 
-fn names(members: &[Member]) -> String {
+/// Returns a principal in the project that a request names. 403 where it is for another one. An administrator
+/// of an account can name each of its projects.
+pub fn in_project(principal: Principal, name: Option<&str>) -> Result<Principal> {
+    let Some(name) = name else {
+        return Ok(principal);
+    };
+    let account = format!("{}/", principal.account_id);
+    let project = name.strip_prefix(&account).unwrap_or(name);
+    match &principal.project_id {
+        Some(own) if own == project => Ok(principal),
+        Some(own) => Err(Error::forbidden(format!(
+            "The credential is for the project {account}{own}, and {PROJECT_HEADER} names another one; leave the header out."
+        ))),
+        None if principal.administers_account() => {
+            check_id("project", project)?;
+            Ok(Principal {
+                project_id: Some(project.to_owned()),
+                ..principal
+            })
+        }
+        None => Err(Error::forbidden(format!(
+            "The token is for a whole account, and {PROJECT_HEADER} names a project; that needs the permission account:admin."
+        ))),
+    }
+}
+
+/// Lists projects for a refusal.
+fn list(members: &[Member]) -> String {
     let name = |member: &Member| format!("{}/{}", member.account_id, member.project_id);
     let mut names: Vec<_> = members.iter().take(MAX_NAMED).map(name).collect();
     if members.len() > MAX_NAMED {

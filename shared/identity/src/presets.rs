@@ -27,7 +27,9 @@ pub struct Preset {
     pub project_name: &'static [&'static str],
     pub roles: &'static [&'static str],
     pub permissions: &'static [&'static str],
-    /// Whether anybody can get a token of this issuer, so that settings must require a claim.
+    /// Claims that an access token has, and other tokens of the provider do not.
+    pub required: &'static [(&'static str, &'static str)],
+    /// Whether every person can get a token of this issuer, so that settings must require a claim.
     pub is_public: bool,
 }
 
@@ -45,12 +47,13 @@ const OIDC: Preset = Preset {
     project_name: &[],
     roles: &[],
     permissions: &[],
+    required: &[],
     is_public: false,
 };
 
 /// Every preset. The sources are the providers' documents; `docs/identity.md` shows a token of each.
 pub const PRESETS: [Preset; 9] = [
-    // Claims named as in the table of docs/identity.md.
+    // Our own names of claims.
     Preset {
         name: "millrace",
         account: &["account_id"],
@@ -70,18 +73,19 @@ pub const PRESETS: [Preset; 9] = [
         permissions: &["permissions"],
         ..OIDC
     },
-    // An access token names its client and has no audience; an ID token has one.
+    // An access token names its client and has no audience.
     Preset {
         name: "cognito",
         keys: KeysAt::Below(".well-known/jwks.json"),
         audience_claims: &["aud", "client_id"],
         roles: &["cognito:groups"],
+        required: &[("token_use", "access")],
         ..OIDC
     },
     // `sub` differs from one application to the next, `oid` does not.
     Preset {
         name: "entra",
-        user: &["oid", "sub"],
+        user: &["oid"],
         roles: &["roles"],
         ..OIDC
     },
@@ -90,10 +94,13 @@ pub const PRESETS: [Preset; 9] = [
         keys: KeysAt::Below("protocol/openid-connect/certs"),
         audience_claims: &["aud", "azp"],
         roles: &["realm_access.roles"],
+        required: &[("typ", "Bearer")],
         ..OIDC
     },
+    // `sub` of an access token is the login, which changes; the token of a program has no `uid`.
     Preset {
         name: "okta",
+        user: &["uid", "sub"],
         roles: &["groups"],
         ..OIDC
     },

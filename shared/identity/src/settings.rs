@@ -9,7 +9,9 @@ use std::path::Path;
 
 use platform::auth::{Permission, Role};
 use platform::config::{ConfigError, Environment, Secret, variables};
+use platform::http::strict;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::claims::{OneOrMany, RoleSource, Source, WrittenRoles, WrittenSource};
 use crate::jwks::JwksSource;
@@ -27,10 +29,10 @@ pub struct Provider {
     /// Secret with which HS256 tokens are accepted too.
     pub shared_secret: Option<Secret>,
     /// Values of which one must be in one of the claims of `audience_claims`.
-    pub audiences: Vec<String>,
+    pub audiences: Vec<Value>,
     pub audience_claims: Vec<String>,
     /// Claims that must have one of these values.
-    pub required: BTreeMap<String, Vec<String>>,
+    pub required: BTreeMap<String, Vec<Value>>,
     pub user: Source,
     pub account: Source,
     pub project: Source,
@@ -58,7 +60,7 @@ struct Written {
     audience: OneOrMany,
     audience_claims: Option<Vec<String>>,
     #[serde(default)]
-    require: BTreeMap<String, OneOrMany>,
+    require: BTreeMap<String, Value>,
     user: Option<WrittenSource>,
     account: Option<WrittenSource>,
     project: Option<WrittenSource>,
@@ -71,13 +73,6 @@ struct Written {
     memberships: bool,
     #[serde(default)]
     user_prefix: String,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrSeveral {
-    Several(Vec<serde_json::Value>),
-    One(serde_json::Value),
 }
 
 /// Whether the environment names an identity provider. A local runner without one issues tokens itself.
@@ -157,9 +152,10 @@ fn parse(text: &str, environment: &Environment) -> Result<Vec<Provider>, ConfigE
     };
     let unreadable =
         |error: serde_json::Error| ConfigError::new(format!("MILLRACE_IDENTITY is not valid JSON: {error}."));
-    let entries = match serde_json::from_str(&json).map_err(unreadable)? {
-        OneOrSeveral::Several(entries) => entries,
-        OneOrSeveral::One(entry) => vec![entry],
+    let strict::Json(value) = serde_json::from_str(&json).map_err(unreadable)?;
+    let entries = match value {
+        Value::Array(entries) => entries,
+        entry => vec![entry],
     };
     if entries.is_empty() || entries.len() > MAX_PROVIDERS {
         return Err(ConfigError::new(format!(
@@ -206,8 +202,8 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
         Some(jwks) => JwksSource::parse(jwks)?,
         None => keys_of(preset.keys, first)?,
     };
-    let audiences = written.audience.into_vec();
-    if audiences.is_empty() || audiences.iter().any(String::is_empty) {
+    let audiences: Vec<_> = written.audience.into_vec().into_iter().map(Value::from).collect();
+    if audiences.is_empty() || audiences.contains(&Value::from("")) {
         return Err(ConfigError::new(
             "`audience` is empty: it is what the provider puts into `aud` of tokens for this service",
         ));
@@ -226,15 +222,29 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
             ..RoleSource::default()
         },
     };
-    let required = written.require.into_iter();
+    let mut required = BTreeMap::new();
+    for (claim, value) in preset.required {
+        required.insert((*claim).to_owned(), vec![Value::from(*value)]);
+    }
+    for (claim, value) in written.require {
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        let is_plain = |value: &Value| value.is_string() || value.is_boolean() || value.is_i64();
+        if claim.is_empty() || values.is_empty() || !values.iter().all(is_plain) {
+            return Err(ConfigError::new(format!(
+                "`require.{claim}` must be a text, a whole number, true or false, or an array of these"
+            )));
+        }
+        required.insert(claim, values);
+    }
     let provider = Provider {
         audiences,
         audience_claims: written
             .audience_claims
             .unwrap_or_else(|| owned(preset.audience_claims)),
-        required: required
-            .map(|(claim, values)| (claim, values.into_vec()))
-            .collect(),
+        required,
         user: source("user", written.user, preset.user)?,
         account: source("account", written.account, preset.account)?,
         project: source("project", written.project, preset.project)?,
@@ -250,7 +260,7 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
         jwks,
         issuers,
     };
-    check(&provider, preset)?;
+    check(&provider)?;
     Ok(provider)
 }
 
@@ -264,8 +274,8 @@ fn keys_of(keys: KeysAt, issuer: &str) -> Result<JwksSource, ConfigError> {
     }
 }
 
-/// Refuses settings with which no token, or a token of anybody, would be accepted.
-fn check(provider: &Provider, preset: &Preset) -> Result<(), ConfigError> {
+/// Refuses settings with which no token, or one of every person, would be accepted.
+fn check(provider: &Provider) -> Result<(), ConfigError> {
     let has = |source: &Source| !source.paths.is_empty() || source.default.is_some();
     if !has(&provider.user) {
         return Err(ConfigError::new("`user` names no claim"));
@@ -280,13 +290,32 @@ fn check(provider: &Provider, preset: &Preset) -> Result<(), ConfigError> {
             "nothing says to which account its users belong. Set `account`, such as {\"value\": \"acme\"}, or `memberships` to true",
         ));
     }
-    if preset.is_public && provider.required.is_empty() && !provider.memberships {
+    if !has(&provider.account) && has(&provider.project) {
+        return Err(ConfigError::new(
+            "`project` needs an `account`, such as {\"value\": \"acme\"}",
+        ));
+    }
+    for (what, source) in [("roles", &provider.roles), ("permissions", &provider.permissions)] {
+        if source.paths.iter().any(String::is_empty) || (source.map.is_some() && source.paths.is_empty()) {
+            return Err(ConfigError::new(format!(
+                "`{what}` names no claim, so its `map` would grant nothing: name it, as in {{\"claim\": \"groups\", \"map\": …}}"
+            )));
+        }
+    }
+    let mut public = PRESETS.iter().filter(|preset| preset.is_public);
+    let is_public = public.any(|preset| {
+        preset
+            .issuers
+            .iter()
+            .any(|issuer| provider.issuers.iter().any(|own| own == issuer))
+    });
+    if is_public && provider.required.is_empty() && !provider.memberships {
         return Err(ConfigError::new(format!(
-            "anybody can get a token of {}. Say in `require` which claim tells yours, such as {}, or set `memberships` to true",
-            preset.name,
-            match preset.name {
-                "google" => "{\"hd\": \"example.com\"}",
-                _ => "{\"repository_owner\": \"example\"}",
+            "every person can get a token of {}. Say in `require` which claim tells yours, such as {}, or set `memberships` to true",
+            provider.issuers.join(" or "),
+            match provider.issuers.iter().any(|issuer| issuer.contains("google")) {
+                true => "{\"hd\": \"example.com\"}",
+                false => "{\"repository\": \"example/shop\", \"environment\": \"prod\"}",
             }
         )));
     }
@@ -387,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_that_would_accept_nobody_or_anybody_is_refused() {
+    fn setting_that_would_accept_no_token_or_every_one_is_refused() {
         for (identity, reason) in [
             ("[]", "names 0 providers"),
             ("[{", "is not valid JSON"),
@@ -414,7 +443,7 @@ mod tests {
                 "there is no preset 'auth1'",
             ),
             (
-                r#"{"issuer": "https://a.example", "audience": "m", "account": "org", "roles": {"map": {"a": "boss"}}}"#,
+                r#"{"issuer": "https://a.example", "audience": "m", "account": "org", "roles": {"claim": "groups", "map": {"a": "boss"}}}"#,
                 "there is no role 'boss'",
             ),
             (
@@ -427,7 +456,7 @@ mod tests {
             ),
             (
                 r#"{"preset": "google", "audience": "m", "account": {"value": "a"}}"#,
-                "anybody can get a token of google",
+                "every person can get a token of",
             ),
             (
                 r#"{"issuer": "http://id.example.com", "audience": "m", "account": "org"}"#,

@@ -5,7 +5,7 @@ use platform::error::{Error, Result};
 use platform::tenant::check_id;
 use serde_json::Value;
 
-use crate::claims::{Claims, Found, Source, find, texts};
+use crate::claims::{Claims, Found, Source, find, has_one_of};
 use crate::settings::Provider;
 use crate::times::end_of;
 
@@ -39,7 +39,7 @@ pub struct Subject {
 
 impl Subject {
     /// Reads the claims of a token of the provider at a position. 401 with the reason for claims that name
-    /// nobody.
+    /// no user.
     pub fn read(claims: &Claims, provider: &Provider, position: usize) -> Result<Self> {
         check_required(claims, provider)?;
         check_audience(claims, provider)?;
@@ -84,8 +84,9 @@ impl Subject {
             account,
             project: id("project", &provider.project)?,
             tenant: text(&provider.tenant, claims)?,
-            account_name: text(&provider.account_name, claims)?,
-            project_name: text(&provider.project_name, claims)?,
+            // For people: a name of another type is none.
+            account_name: text(&provider.account_name, claims).ok().flatten(),
+            project_name: text(&provider.project_name, claims).ok().flatten(),
             roles: provider.roles.find(claims).map_err(refused)?,
             permissions: provider.permissions.find(claims).map_err(refused)?,
             exp: seconds(claims, "exp")?.ok_or_else(|| refused("it has no claim 'exp'".to_owned()))?,
@@ -162,11 +163,6 @@ fn check_audience(claims: &Claims, provider: &Provider) -> Result<()> {
     Err(Error::unauthenticated(
         "The access token is for another audience.",
     ))
-}
-
-fn has_one_of(claims: &Claims, claim: &str, values: &[String]) -> bool {
-    let texts = find(claims, claim).and_then(texts).unwrap_or_default();
-    texts.iter().any(|text| values.contains(text))
 }
 
 /// Returns a time in seconds since the Unix epoch. It may have a fraction (RFC 7519, 2).

@@ -88,7 +88,7 @@ impl Verifier {
         issuer.is_some_and(|issuer| issuer.provider.memberships)
     }
 
-    /// Returns the provider of a token, whose signature nobody has checked.
+    /// Returns the provider of a token, whose signature is not checked yet.
     pub fn issuer_of(&self, token: &str) -> Result<&Issuer> {
         self.position_of(token).map(|(_, issuer)| issuer)
     }
@@ -140,7 +140,11 @@ async fn claims(issuer: &Issuer, token: &str, header: &Header) -> Result<Claims>
     }
     match issuer.jwks.find(header.kid.as_deref()).await? {
         Some(key) if key.algorithm == header.alg => decoded(token, &key.key, key.algorithm),
-        _ => Err(Error::unauthenticated(
+        Some(key) => Err(Error::unauthenticated(format!(
+            "The access token is signed with {:?}, and its key is for {:?}.",
+            header.alg, key.algorithm
+        ))),
+        None => Err(Error::unauthenticated(
             "The access token is not signed by a key of this service's issuer.",
         )),
     }
@@ -194,6 +198,14 @@ fn header(token: &str) -> Result<Header> {
     let raw = part(token, 0).ok_or_else(|| no_token("its header is malformed"))?;
     if !raw.get("alg").is_some_and(Value::is_string) {
         return Err(no_token("its header names no algorithm"));
+    }
+    // OpenID Connect Back-Channel Logout 1.0, 2.4: not for access.
+    if header
+        .typ
+        .as_deref()
+        .is_some_and(|typ| typ.eq_ignore_ascii_case("logout+jwt"))
+    {
+        return Err(no_token("it is a logout token"));
     }
     // RFC 7515, 4.1.11: an unsupported critical extension makes the token invalid, and this service supports
     // none.

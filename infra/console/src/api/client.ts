@@ -18,16 +18,16 @@ export type Schemas = components['schemas'];
 /** Sends with the token of the session; after a 401 once more with a renewed one, where that is possible. */
 export async function send(request: Request): Promise<Response> {
   const again = request.clone();
-  const used = session.token;
-  const response = await sendOnce(request, used);
+  const { token, project } = session;
+  const response = await sendOnce(request, token, project);
   if (response.status !== 401) return response;
-  const renewed = await session.renew(used);
-  return renewed === undefined ? response : sendOnce(again, renewed);
+  const renewed = await session.renew(token);
+  return renewed === undefined ? response : sendOnce(again, renewed, project);
 }
 
-async function sendOnce(request: Request, token: string | undefined): Promise<Response> {
+async function sendOnce(request: Request, token: string | undefined, project: string | undefined): Promise<Response> {
   if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`);
-  if (session.project !== undefined) request.headers.set('x-millrace-project', session.project);
+  if (project !== undefined) request.headers.set('x-millrace-project', project);
   try {
     const response = await fetch(request);
     connection.lost = false;

@@ -94,6 +94,8 @@ export async function signOutAddress(grant: Grant, redirect: string): Promise<UR
   const address = new URL(end_session_endpoint);
   address.searchParams.set('client_id', grant.client_id);
   address.searchParams.set('post_logout_redirect_uri', redirect);
+  // The name that Cognito has for it.
+  address.searchParams.set('logout_uri', redirect);
   if (grant.id_token !== undefined) address.searchParams.set('id_token_hint', grant.id_token);
   return address;
 }
@@ -101,7 +103,7 @@ export async function signOutAddress(grant: Grant, redirect: string): Promise<UR
 function grantOf(before: Grant, granted: TokenEndpointResponse): Grant {
   const id_token = granted.id_token ?? before.id_token;
   // The access tokens of some providers, such as Google, are for their own services alone.
-  const isSigned = granted.access_token.split('.').length === 3;
+  const isSigned = isToken(granted.access_token);
   return {
     ...before,
     token: isSigned ? granted.access_token : (id_token ?? granted.access_token),
@@ -121,4 +123,14 @@ async function discover(issuer: string) {
   const url = new URL(issuer);
   const response = await discoveryRequest(url, { algorithm: 'oidc', ...options(issuer) });
   return processDiscoveryResponse(url, response);
+}
+
+/** Whether a text is a signed JSON Web Token. */
+function isToken(text: string): boolean {
+  try {
+    const header: unknown = JSON.parse(atob((text.split('.')[0] ?? '').replace(/-/g, '+').replace(/_/g, '/')));
+    return typeof header === 'object' && header !== null && 'alg' in header;
+  } catch {
+    return false;
+  }
 }

@@ -6,6 +6,7 @@
  */
 
 import { BASE } from '../api/base';
+import { ApiError } from '../api/error';
 import { config } from './config';
 import type { Grant } from './flow';
 import { finishSignIn, leave, refresh, startSignIn } from './oidc';
@@ -79,10 +80,10 @@ class Session {
     this.project = project;
   }
 
-  /** Works in another project of the caller. */
+  /** Works in another project of the caller, or says why that is not possible. */
   async choose(project: string): Promise<void> {
     if (this.token === undefined) return;
-    await this.#know(this.token, project);
+    await this.#know(this.token, project).catch((error: unknown) => this.end(message(error)));
   }
 
   /** Returns another token in place of a refused one, or ends the session. */
@@ -123,15 +124,18 @@ class Session {
   }
 
   async #acceptGrant(grant: Grant): Promise<string> {
-    await this.#accept(grant.token, 'oidc');
+    // Also for a user who is refused, so that another one can sign in.
     this.#grant = grant;
+    await this.#accept(grant.token, 'oidc');
     return grant.token;
   }
 
   async #accept(token: string, way?: Way): Promise<void> {
     await this.#know(token, this.project).catch((error: unknown) => {
-      // A project that was chosen before, by another user or as a member of it.
-      if (this.project === undefined) throw error;
+      // The project was chosen by another user, or this one is no member of it any more. A session that goes on
+      // never moves to another project by itself.
+      const isRefused = error instanceof ApiError && error.status === 403;
+      if (this.project === undefined || this.principal !== undefined || !isRefused) throw error;
       return this.#know(token, undefined);
     });
     if (way !== undefined) sessionStorage.setItem(WAY, way);

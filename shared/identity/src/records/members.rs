@@ -100,21 +100,18 @@ impl Members {
         if self.put(member, &before).await? {
             return Ok(());
         }
-        Err(Error::conflict(format!(
-            "The member '{}' was changed at the same time; read it again.",
-            member.id
-        )))
+        Err(changed(member))
     }
 
-    /// Removes a member. 404 for a missing one.
-    pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
+    /// Removes a member as it was read. 409 if it was changed since.
+    pub async fn remove(&self, member: &Member) -> Result<()> {
         let mut transaction = self.table.transaction();
-        for key in places(tenant, id) {
-            transaction = transaction.delete(&key, Condition::Present)?;
+        for key in places(&member.tenant()?, &member.id) {
+            transaction = transaction.delete(&key, Condition::NumberIs("version", member.version))?;
         }
         match transaction.commit().await?.took_effect("a member")? {
             true => Ok(()),
-            false => Err(Error::not_found("member", id)),
+            false => Err(changed(member)),
         }
     }
 
@@ -131,6 +128,13 @@ impl Members {
 pub fn member_id(user_id: &str) -> String {
     let digest = Sha256::digest(user_id.as_bytes());
     hex::encode(digest.iter().take(16).copied().collect::<Vec<_>>())
+}
+
+fn changed(member: &Member) -> Error {
+    Error::conflict(format!(
+        "The member '{}' was changed at the same time; read it again.",
+        member.id
+    ))
 }
 
 fn places(tenant: &Tenant, id: &str) -> [Key; 2] {

@@ -91,7 +91,7 @@ fn cases() -> Vec<Case> {
             name: "cognito access token",
             settings: json!({
                 "preset": "cognito", "issuer": "https://cognito-idp.us-east-1.amazonaws.com/us-east-1_example",
-                "audience": ["1example23456789", "another"], "require": { "token_use": "access" },
+                "audience": ["1example23456789", "another"],
                 "account": { "value": "acme" }, "project": { "value": "demo" },
                 "roles": { "map": { "admins": ["developer", "project_admin"], "staff": "reader" } },
             }),
@@ -113,11 +113,11 @@ fn cases() -> Vec<Case> {
             name: "entra",
             settings: json!({
                 "preset": "entra", "issuer": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
-                "audience": "api://millrace", "account": "tid", "project": { "claim": "extn.project", "default": "main" },
+                "audience": "6e74172b-be56-4843-9ff4-e66a39bb12e3", "account": "tid", "project": { "claim": "extn.project", "default": "main" },
                 "roles": { "map": { "Millrace.Run": "executor" } },
             }),
             token: json!({
-                "aud": "api://millrace", "iss": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
+                "aud": "6e74172b-be56-4843-9ff4-e66a39bb12e3", "iss": "https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0",
                 "azp": "6e74172b-be56-4843-9ff4-e66a39bb12e3", "azpacr": "0", "name": "Abe Lincoln",
                 "oid": "690222be-ff1a-4d56-abd1-7e4f7d38e474", "preferred_username": "abeli@microsoft.com", "rh": "I",
                 "roles": ["Millrace.Run"], "scp": "access_as_user", "sub": "HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ",
@@ -151,7 +151,11 @@ fn cases() -> Vec<Case> {
                 "demo",
                 &["offline_access", "uma_authorization", "reader", "automation"],
             ),
-            refused: vec![("azp", json!("other")), ("organization", json!(["a", "b"]))],
+            refused: vec![
+                ("azp", json!("other")),
+                ("organization", json!(["a", "b"])),
+                ("typ", json!("ID")),
+            ],
         },
         Case {
             name: "okta",
@@ -165,7 +169,7 @@ fn cases() -> Vec<Case> {
                 "iss": "https://acme.okta.com/oauth2/default", "aud": "api://default", "cid": "nmdP1fcyvdVO11AL7ECm",
                 "uid": "00ugmbg0xpJRTQIYm0h7", "scp": ["openid", "millrace.runs"], "sub": "ada@acme.com", "groups": ["reader"],
             }),
-            principal: ("user:ada@acme.com", "acme", "demo", &["reader"]),
+            principal: ("user:00ugmbg0xpJRTQIYm0h7", "acme", "demo", &["reader"]),
             refused: vec![("aud", json!("api://other"))],
         },
         Case {
@@ -191,7 +195,7 @@ fn cases() -> Vec<Case> {
             name: "github actions",
             settings: json!({
                 "preset": "github_actions", "audience": "millrace", "user_prefix": "ci:",
-                "require": { "repository_owner": "octo-org", "ref": ["refs/heads/main", "refs/heads/release"] },
+                "require": { "repository": "octo-org/octo-repo", "environment": ["prod", "staging"] },
                 "account": { "value": "acme" }, "project": { "value": "demo" }, "roles": { "always": ["automation"] },
             }),
             token: json!({
@@ -208,8 +212,8 @@ fn cases() -> Vec<Case> {
                 &["automation"],
             ),
             refused: vec![
-                ("repository_owner", json!("evil-org")),
-                ("ref", json!("refs/heads/topic")),
+                ("repository", json!("evil-org/octo-repo")),
+                ("environment", json!("dev")),
                 ("sub", json!("")),
             ],
         },

@@ -166,7 +166,7 @@ async fn time_issuer_and_audience_must_hold() {
         ),
         (
             with("exp", json!("soon")),
-            "The access token: its claim 'exp' is not a number of seconds.",
+            "The access token: its claim 'exp' is not a time in seconds.",
         ),
         (
             with("sub", json!({})),

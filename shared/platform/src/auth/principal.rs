@@ -93,6 +93,11 @@ impl Principal {
         }
     }
 
+    /// Whether the principal administers every project of its account.
+    pub fn administers_account(&self) -> bool {
+        self.permissions.contains(&Permission::AccountAdmin)
+    }
+
     /// 403 unless the principal has one of `any_of`.
     pub fn require(&self, any_of: &[Permission]) -> Result<()> {
         if any_of

@@ -25,7 +25,7 @@ pub const API_KEY_PREFIX: &str = "sk-";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
     Headers,
-    /// A token also as `access_token` in the query, because a browser's EventSource cannot set a header.
+    /// A token also as `access_token` in the query, with the project as `project`, because a browser's EventSource cannot set a header.
     HeadersOrQuery,
 }
 
@@ -115,12 +115,17 @@ pub async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let presented = match query_token(credentials, &request) {
+    let presented = match in_query(credentials, &request, "access_token") {
         // An address stands in logs of others, and a key does not expire as soon as a token.
         Some(key) if key.starts_with(API_KEY_PREFIX) => Err(Error::unauthenticated(
             "An API key does not belong into an address; send it as 'Authorization: Bearer <API key>'.",
         )),
-        Some(token) => Presented::new(&token, request.headers()),
+        Some(token) => Presented::new(&token, request.headers()).map(|presented| Presented {
+            project: presented
+                .project
+                .or_else(|| in_query(credentials, &request, "project")),
+            ..presented
+        }),
         None => Presented::from_headers(request.headers()),
     };
     let (principal, presented) = match presented {
@@ -133,12 +138,18 @@ pub async fn authenticate(
         span.record("project", principal.project_id.as_deref().unwrap_or_default());
         span.record("principal", principal.reference());
     }
+    let tenant = principal
+        .as_ref()
+        .ok()
+        .and_then(|principal| principal.tenant().ok());
     request
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
     // Streams have their own permits and no end to wait for.
     if credentials == Credentials::HeadersOrQuery {
-        if let Some(presented) = presented {
+        if let Some(mut presented) = presented {
+            // Later checks are of the same project, whatever the memberships are by then.
+            presented.project = tenant.map(|tenant| tenant.to_string()).or(presented.project);
             request.extensions_mut().insert(Recheck::new(move || {
                 let (presented, platform) = (presented.clone(), platform.clone());
                 Box::pin(async move { presented.principal(&platform).await })
@@ -156,17 +167,16 @@ pub async fn authenticate(
     response.map(|body| permit.over_answer(body))
 }
 
-/// Returns the token in the query, if allowed and no header has one.
-fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
+/// Returns a parameter of the query, if a group of routes reads credentials there and no header has one.
+fn in_query(credentials: Credentials, request: &Request, name: &str) -> Option<String> {
     if credentials != Credentials::HeadersOrQuery || request.headers().contains_key(header::AUTHORIZATION) {
         return None;
     }
     let query = request.uri().query()?.as_bytes();
-    let pairs = url::form_urlencoded::parse(query);
+    let mut pairs = url::form_urlencoded::parse(query);
     pairs
-        .into_iter()
-        .find(|(name, _)| name == "access_token")
-        .map(|(_, token)| token.into_owned())
+        .find(|(parameter, _)| parameter == name)
+        .map(|(_, value)| value.into_owned())
 }
 
 fn bearer(header: &[u8]) -> Result<&str> {

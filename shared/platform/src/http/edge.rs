@@ -17,6 +17,7 @@ use serde::Serialize;
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 use tracing::{Instrument as _, error, info, info_span};
 
+use super::authenticate::PROJECT_HEADER;
 use super::deadline::Deadline;
 use super::invocation::{AwsIds, BasePath};
 use super::reply::NEXT_PAGE_TOKEN;
@@ -128,6 +129,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
                 IF_NONE_MATCH,
                 REQUEST_ID.clone(),
                 HeaderName::from_static("x-api-key"),
+                PROJECT_HEADER,
             ])
             .expose_headers([
                 axum::http::header::ETAG,
