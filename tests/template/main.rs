@@ -5,6 +5,7 @@
 #![cfg(test)]
 
 mod dashboard;
+mod data_key;
 mod environments;
 mod functions;
 mod gateway_responses;
