@@ -4,6 +4,7 @@
 //! permissions and roles.
 #![cfg(test)]
 
+mod alarms;
 mod dashboard;
 mod data_key;
 mod environments;

@@ -43,15 +43,6 @@ fn the_runbook_names_no_alarm_that_does_not_exist() {
 }
 
 #[test]
-fn every_alarm_says_what_it_tells_of_and_notifies_the_topic() {
-    for (name, alarm) in resources("AWS::CloudWatch::Alarm") {
-        assert!(alarm["AlarmDescription"].is_string(), "{name}");
-        assert_eq!(alarm["AlarmActions"]["Fn::If"][0], "HasAlarmTopic", "{name}");
-        assert!(alarm["TreatMissingData"].is_string(), "{name}");
-    }
-}
-
-#[test]
 fn the_commands_of_the_runbook_name_what_the_template_has() {
     let runbook = read(RUNBOOK);
     for (command, section) in [("$(resource ", "Resources"), ("$(output ", "Outputs")] {
