@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::translated::{read, resources, template};
+use crate::translated::{between, read, resources, template};
 
 const RUNBOOK: &str = "docs/runbook.md";
 
@@ -11,14 +11,6 @@ fn alarms() -> BTreeSet<&'static str> {
     let alarms = resources("AWS::CloudWatch::Alarm");
     assert!(!alarms.is_empty());
     alarms.into_iter().map(|(name, _)| name).collect()
-}
-
-/// Returns the texts between `before` and `after`.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> BTreeSet<&'a str> {
-    text.split(before)
-        .skip(1)
-        .filter_map(|rest| rest.split(after).next())
-        .collect()
 }
 
 #[test]
