@@ -46,7 +46,11 @@ fn restore_handles_every_table() {
 #[test]
 fn the_commands_of_the_guide_name_what_the_template_has() {
     let guide = read(GUIDE);
-    for (command, section) in [("$(resource ", "Resources"), ("$(output ", "Outputs")] {
+    for (command, section) in [
+        ("$(resource ", "Resources"),
+        ("$(alarm ", "Resources"),
+        ("$(output ", "Outputs"),
+    ] {
         let names = between(&guide, command, ")");
         assert!(!names.is_empty(), "{command}");
         for name in names.into_iter().filter(|name| !name.contains('$')) {
