@@ -23,6 +23,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from parameters import faults
 from samcli.yamlhelper import yaml_parse
 from settings import Refusal, Settings, read_settings, save
 
@@ -114,6 +115,13 @@ def check_parameters(template, given, architecture):
             f"The parameter Architecture is {wanted}, and `make deploy` builds for {architecture}: run"
             f" `make deploy ARCH={wanted}`, or set Architecture={architecture}."
         )
+
+
+def check_values(template, parameters):
+    """Refuses values that do not go together."""
+    sentences = list(faults(template, parameters))
+    if sentences:
+        raise Refusal("\n  ".join(sentences))
 
 
 def reservations(template, parameters):
@@ -310,6 +318,7 @@ def check(settings: Settings, template, architecture, session, note=print):
 
     # The answers of --guided are not known yet.
     if not settings.guided:
+        attempt(check_values, template, parameters)
         attempt(log_role)
         attempt(concurrency)
     if refusals:

@@ -14,6 +14,7 @@ from settings import Refusal, Settings, pairs, read_settings, save
 
 TEMPLATE = yaml_parse((Path(__file__).resolve().parents[2] / "template.yaml").read_text(encoding="utf-8"))
 REQUIRED = {"JwksUrl": "https://id.example/jwks.json", "TokenIssuer": "https://id.example", "TokenAudience": "millrace"}
+IDENTITY = '[{"preset":"auth0","issuer":"https://acme.eu.auth0.com/","audience":"millrace"}]'
 ROLE = {"cloudwatchRoleArn": "arn:aws:iam::123456789012:role/logs"}
 LOG_ROLE = {
     "Role": {"Path": "/", "RoleName": "logs", "RoleId": "AROA0123456789ABCDEF", "Arn": ROLE["cloudwatchRoleArn"], "CreateDate": 0}
@@ -153,7 +154,7 @@ class Preflight(unittest.TestCase):
 
     def test_parameters(self):
         self.refuses(Session(), "TokenIssuer, TokenAudience have no value", parameters={"JwksUrl": "x"})
-        identity = {"Identity": '[{"preset":"auth0"}]'}
+        identity = {"Identity": IDENTITY}
         self.accepts(Session(), parameters=identity)
         self.refuses(Session(), "both name an identity provider", parameters=REQUIRED | identity)
         self.refuses(Session(), "JwksUrl, TokenIssuer, TokenAudience have no value", "docs/identity.md", parameters={"Stage": "dev"})
@@ -161,6 +162,65 @@ class Preflight(unittest.TestCase):
         self.refuses(Session(), "make deploy ARCH=arm64", architecture="x86_64")
         self.refuses(Session(), "not a whole number", parameters=REQUIRED | {"IngestConcurrency": "many"})
         self.accepts(Session(), parameters={}, guided=True)
+
+    def test_runs_and_events_are_kept_as_long_as_deliveries(self):
+        for name in ("RetainRunsDays", "RetainEventsDays"):
+            text = self.refuses(Session(), f"{name} is 60, less than RetainDeliveriesDays (90)", parameters=REQUIRED | {name: "60"})
+            self.assertEqual(text.count("less than"), 1)
+            self.accepts(Session(), parameters=REQUIRED | {name: "60", "RetainDeliveriesDays": "60"})
+        self.refuses(Session(), "RetainRunsDays is 90", "RetainEventsDays is 90", parameters=REQUIRED | {"RetainDeliveriesDays": "91"})
+        # What the stack has counts where nothing is given.
+        stack = {"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters_of(RetainDeliveriesDays="120", RetainRunsDays="365", RetainEventsDays="120")}
+        self.accepts(Session(stack=stack), parameters={})
+        self.refuses(Session(stack=stack), "RetainEventsDays is 100", parameters={"RetainEventsDays": "100"})
+
+    def test_parameters_that_need_another_one(self):
+        for name, value, other in [
+            ("DomainName", "api.example.com", "CertificateArn"),
+            ("IngestDomainName", "events.example.com", "IngestCertificateArn"),
+            ("IngestWebAclArn", "arn:aws:wafv2:us-east-1:123456789012:global/webacl/a/b", "IngestDomainName"),
+            ("VpcSubnetIds", "subnet-1", "VpcSecurityGroupIds"),
+            ("VpcSecurityGroupIds", "sg-1", "VpcSubnetIds"),
+            ("MonthlyBudget", "100", "AlarmTopicArn"),
+        ]:
+            self.refuses(Session(), f"{name} needs {other}", "set both, or neither", parameters=REQUIRED | {name: value})
+        both = {"DomainName": "api.example.com", "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/1"}
+        self.accepts(Session(), parameters=REQUIRED | both)
+
+    def test_the_language_model(self):
+        for given, word in [
+            ({"ModelProvider": "bedrock"}, "needs Model, which is empty"),
+            ({"ModelProvider": "openai", "Model": "m"}, "needs ModelBaseUrl"),
+            ({"Model": "m"}, "Model is set, and ModelProvider=none"),
+            ({"ModelProvider": "bedrock", "Model": "m", "ModelBaseUrl": "https://x/v1"}, "ModelBaseUrl is set"),
+            ({"ModelApiKeySecret": "key"}, "ModelApiKeySecret is set"),
+        ]:
+            self.refuses(Session(), word, parameters=REQUIRED | given)
+        self.accepts(Session(), parameters=REQUIRED | {"ModelProvider": "bedrock", "Model": "m"})
+        self.accepts(Session(), parameters=REQUIRED | {"ModelProvider": "openai", "Model": "m", "ModelBaseUrl": "https://x/v1"})
+
+    def test_the_shape_of_identity(self):
+        provider = '{"issuer": "https://id.example", "audience": "millrace"}'
+        for text, word in [
+            ('[{preset: auth0}]', "not valid JSON"),
+            ('[{\\"preset\\": \\"auth0\\"}]', "backslash"),
+            ("[]", "names no provider"),
+            ('"auth0"', "Provider 1 of Identity is no object"),
+            ('{"audience": "millrace"}', "neither `issuer` nor `preset`"),
+            (f'[{provider}, {{"preset": "okta"}}]', "Provider 2 of Identity has no `audience`"),
+            (f'[{provider}{" " * 2000}]', "characters, and at most 2000"),
+        ]:
+            self.refuses(Session(), word, parameters={"Identity": text})
+        for text in (provider, f"[{provider}]", '{"preset": "google", "audience": "a", "memberships": true}'):
+            self.accepts(Session(), parameters={"Identity": text})
+
+    def test_the_keys_and_the_sign_in_of_the_console(self):
+        for url in ("http://id.example/jwks.json", "id.example/jwks.json"):
+            self.refuses(Session(), f"JwksUrl is '{url}'", "https", parameters=REQUIRED | {"JwksUrl": url})
+        console = {"Identity": IDENTITY, "ConsoleClientId": "console"}
+        self.refuses(Session(), "ConsoleClientId needs ConsoleIssuer", parameters=console)
+        self.accepts(Session(), parameters=console | {"ConsoleIssuer": "https://acme.eu.auth0.com/"})
+        self.accepts(Session(), parameters=REQUIRED | {"ConsoleClientId": "console"})
 
     def test_all_refusals_come_at_once(self):
         small = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}

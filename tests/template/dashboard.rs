@@ -46,11 +46,33 @@ fn the_dashboard_is_json_that_cloudwatch_reads() {
     }
 }
 
+/// Returns the names of the metrics that an alarm reads: one, those of an expression, or that of a query.
+fn metrics(alarm: &Value) -> Vec<&str> {
+    if let Some(name) = alarm["MetricName"].as_str() {
+        return vec![name];
+    }
+    let parts = alarm["Metrics"].as_array().unwrap();
+    parts
+        .iter()
+        .filter_map(|part| {
+            let is_query = part["Expression"]["Fn::Sub"].is_string();
+            let name = part["MetricStat"]["Metric"]["MetricName"].as_str();
+            name.or_else(|| is_query.then_some("ThrottledRequests"))
+        })
+        .collect()
+}
+
 #[test]
 fn the_dashboard_shows_what_each_alarm_watches() {
     let text = dashboard().to_string();
     for (name, alarm) in resources("AWS::CloudWatch::Alarm") {
-        let metric = alarm["MetricName"].as_str().unwrap_or("ThrottledRequests");
-        assert!(text.contains(metric), "{name} watches {metric}");
+        let metrics = metrics(alarm);
+        assert!(!metrics.is_empty(), "{name}");
+        for metric in metrics {
+            assert!(
+                text.contains(&format!("\"{metric}\"")) || text.contains(&format!("SUM({metric})")),
+                "{name} watches {metric}"
+            );
+        }
     }
 }

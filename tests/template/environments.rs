@@ -12,10 +12,23 @@ use std::time::Duration;
 use serde_json::Value;
 use tests::{binary, variable};
 
-use crate::translated::{crate_of, resources};
+use crate::translated::{crate_of, resources, template};
 
 /// Longest time from a start to the first request for work, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns a value as a deployment without parameters fills it in. None for what only AWS knows.
+fn filled(value: &Value) -> Option<String> {
+    let value = match value["Ref"].as_str() {
+        Some(name) => template()["Parameters"][name].get("Default")?,
+        None => value,
+    };
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
 
 /// Returns the variables of a function, with placeholders for values that only a deployment knows.
 fn variables(function: &Value) -> Vec<(String, String)> {
@@ -23,37 +36,14 @@ fn variables(function: &Value) -> Vec<(String, String)> {
     variables
         .iter()
         .map(|(name, value)| {
-            let value = match (name.as_str(), value) {
-                (_, Value::String(text)) => text.clone(),
-                ("MILLRACE_INGEST_MAX_BODY_KB", _) => "256".to_owned(),
-                (
-                    "MILLRACE_RETAIN_AUDIT_DAYS"
-                    | "MILLRACE_RETAIN_DELIVERIES_DAYS"
-                    | "MILLRACE_RETAIN_EVENTS_DAYS"
-                    | "MILLRACE_RETAIN_RUNS_DAYS",
-                    _,
-                ) => "90".to_owned(),
-                (
-                    "MILLRACE_KEEP_VERSIONS_DAYS"
-                    | "MILLRACE_INGEST_CHANNEL_RATE"
-                    | "MILLRACE_INGEST_CONCURRENCY",
-                    _,
-                ) => "1".to_owned(),
-                (
-                    "MILLRACE_IMPORT_BUCKETS"
-                    | "MILLRACE_CONSOLE_CLIENT_ID"
-                    | "MILLRACE_CONSOLE_CONNECT"
-                    | "MILLRACE_CONSOLE_ISSUER"
-                    | "MILLRACE_CORS_ORIGINS"
-                    | "MILLRACE_GCS_CREDENTIALS_SECRET"
-                    | "MILLRACE_MODEL_PROVIDER"
-                    | "MILLRACE_MODEL"
-                    | "MILLRACE_MODEL_BASE_URL"
-                    | "MILLRACE_MODEL_API_KEY_SECRET",
-                    _,
-                ) => String::new(),
-                ("MILLRACE_JWKS", _) => "https://issuer.invalid/jwks.json".to_owned(),
-                _ => "https://sqs.eu-central-1.amazonaws.com/123456789012/name".to_owned(),
+            let value = match name.as_str() {
+                "MILLRACE_CONSOLE_CONNECT" => String::new(),
+                "MILLRACE_INGEST_CONCURRENCY" => "1".to_owned(),
+                "MILLRACE_JWKS" => "https://issuer.invalid/jwks.json".to_owned(),
+                "MILLRACE_TOKEN_AUDIENCE" => "millrace".to_owned(),
+                "MILLRACE_TOKEN_ISSUER" => "https://issuer.invalid".to_owned(),
+                _ => filled(value)
+                    .unwrap_or_else(|| "https://sqs.eu-central-1.amazonaws.com/123456789012/name".to_owned()),
             };
             (name.clone(), value)
         })
@@ -67,7 +57,7 @@ fn every_function_starts_with_its_variables() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("assets")).unwrap();
         std::fs::write(folder.path().join("index.html"), "").unwrap();
-        let memory_mb = function["MemorySize"].as_u64().unwrap().to_string();
+        let memory_mb = filled(&function["MemorySize"]).unwrap();
         let mut command = Command::new(binary(&crate_of(name)));
         command
             .env_clear()

@@ -41,3 +41,18 @@ fn every_reservation_can_be_none() {
     }
     assert_eq!(reserved, 3);
 }
+
+#[test]
+fn every_function_can_run_in_a_vpc() {
+    for (name, function) in resources("AWS::Lambda::Function") {
+        assert_eq!(function["VpcConfig"]["Fn::If"][0], "InVpc", "{name}");
+        let role = function["Role"]["Fn::GetAtt"][0].as_str().unwrap();
+        let policies = template()["Resources"][role]["Properties"]["ManagedPolicyArns"]
+            .as_array()
+            .unwrap();
+        let makes_interfaces = policies.iter().any(|policy| {
+            policy["Fn::If"][0] == "InVpc" && policy.to_string().contains("AWSLambdaVPCAccessExecutionRole")
+        });
+        assert!(makes_interfaces, "{role}");
+    }
+}

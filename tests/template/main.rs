@@ -4,13 +4,17 @@
 //! permissions and roles.
 #![cfg(test)]
 
+mod alarms;
 mod dashboard;
+mod data_key;
 mod environments;
 mod functions;
 mod gateway_responses;
+mod log_role;
 mod openapi;
 mod queues;
 mod resource_policies;
+mod restore;
 mod retention;
 mod roles;
 mod routes;

@@ -1,7 +1,7 @@
 //! Tests that no message is lost silently: every queue has a dead-letter queue, and every dead-letter queue
 //! an alarm.
 
-use crate::translated::resources;
+use crate::translated::{resources, template};
 
 #[test]
 fn every_queue_has_a_dead_letter_queue_and_every_dead_letter_queue_an_alarm() {
@@ -39,12 +39,8 @@ fn function_that_causes_its_own_messages_may_do_so_without_end() {
             .filter(|(_, mapping)| mapping["FunctionName"]["Ref"] == name)
             .map(|(_, mapping)| mapping["EventSourceArn"].to_string())
             .collect();
-        let role = resources("AWS::IAM::Role")
-            .into_iter()
-            .find(|(role, _)| *role == format!("{name}Role"));
-        let statements = role
-            .map(|(_, role)| role["Policies"].to_string())
-            .unwrap_or_default();
+        let role = function["Role"]["Fn::GetAtt"][0].as_str().unwrap();
+        let statements = template()["Resources"][role]["Properties"]["Policies"].to_string();
         // Events on the bus come back to the matcher, and start runs, whose hints go to the worker.
         let sends = own.iter().any(|queue| statements.contains(queue.as_str()));
         if !own.is_empty() && (sends || statements.contains("events:PutEvents")) {

@@ -148,3 +148,13 @@ fn a_role_may_do_nothing_else() {
         "called after all, or not granted: {unknown:#?}"
     );
 }
+
+#[test]
+fn every_role_takes_the_permissions_boundary() {
+    for (name, role) in resources("AWS::IAM::Role") {
+        assert_eq!(
+            role["PermissionsBoundary"]["Fn::If"][0], "HasPermissionsBoundary",
+            "{name}"
+        );
+    }
+}

@@ -74,6 +74,7 @@ fn function_of(path: &str) -> &'static str {
         "audit-trail" => "audit",
         "data" => "datastores",
         "events" => "subscriptions",
+        "keys" | "me" | "members" => "access",
         "prompts" => "prompts",
         "workflows" if below.ends_with("/stream") => "stream",
         "workflows" => "workflows",

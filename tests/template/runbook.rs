@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::translated::{read, resources, template};
+use crate::translated::{between, read, resources, template};
 
 const RUNBOOK: &str = "docs/runbook.md";
 
@@ -11,14 +11,6 @@ fn alarms() -> BTreeSet<&'static str> {
     let alarms = resources("AWS::CloudWatch::Alarm");
     assert!(!alarms.is_empty());
     alarms.into_iter().map(|(name, _)| name).collect()
-}
-
-/// Returns the texts between `before` and `after`.
-fn between<'a>(text: &'a str, before: &str, after: &str) -> BTreeSet<&'a str> {
-    text.split(before)
-        .skip(1)
-        .filter_map(|rest| rest.split(after).next())
-        .collect()
 }
 
 #[test]
@@ -40,15 +32,6 @@ fn the_runbook_names_no_alarm_that_does_not_exist() {
     let words = runbook.split(|letter: char| !letter.is_ascii_alphanumeric());
     let names: BTreeSet<&str> = words.filter(|word| word.ends_with("Alarm")).collect();
     assert_eq!(names, alarms());
-}
-
-#[test]
-fn every_alarm_says_what_it_tells_of_and_notifies_the_topic() {
-    for (name, alarm) in resources("AWS::CloudWatch::Alarm") {
-        assert!(alarm["AlarmDescription"].is_string(), "{name}");
-        assert_eq!(alarm["AlarmActions"]["Fn::If"][0], "HasAlarmTopic", "{name}");
-        assert!(alarm["TreatMissingData"].is_string(), "{name}");
-    }
 }
 
 #[test]

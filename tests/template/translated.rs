@@ -1,5 +1,6 @@
 //! Reads the template after the SAM transform.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,6 +12,14 @@ use tests::tools_python;
 pub fn read(file: &str) -> String {
     let path = Path::new("..").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the texts between `before` and `after`.
+pub fn between<'a>(text: &'a str, before: &str, after: &str) -> BTreeSet<&'a str> {
+    text.split(before)
+        .skip(1)
+        .filter_map(|rest| rest.split(after).next())
+        .collect()
 }
 
 pub fn template() -> &'static Value {
