@@ -130,7 +130,7 @@ preflight: ## Check that `make deploy` can succeed; changes nothing in AWS (ARGS
 
 # In this order: nothing is built before the checks pass.
 deploy: preflight build ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`)
-	@infra/sam/sam deploy $(ARGS)
+	@infra/sam/check-config $(ARCH) $(ARGS); infra/sam/sam deploy $(ARGS)
 
 # For a rollback from the checkout that deployed the earlier release.
 redeploy: preflight ## Deploy once more what this checkout has built, without a build

@@ -50,43 +50,70 @@ fn variables(function: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Returns the program of a function, which asks `runtime_api` for work, and its temporary folder.
+fn program(name: &str, function: &Value, runtime_api: &str) -> (Command, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("assets")).unwrap();
+    std::fs::write(folder.path().join("index.html"), "").unwrap();
+    let memory_mb = filled(&function["MemorySize"]).unwrap();
+    let mut command = Command::new(binary(&crate_of(name)));
+    command
+        .env_clear()
+        .envs(
+            variable("LD_LIBRARY_PATH")
+                .into_iter()
+                .map(|path| ("LD_LIBRARY_PATH", path)),
+        )
+        .envs(variables(function))
+        .envs([
+            ("AWS_LAMBDA_FUNCTION_NAME", name),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &memory_mb),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+            ("AWS_LAMBDA_LOG_GROUP_NAME", "logs"),
+            ("AWS_LAMBDA_LOG_STREAM_NAME", "stream"),
+            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
+            ("AWS_REGION", "eu-central-1"),
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_LAMBDA_RUNTIME_API", runtime_api),
+        ])
+        .env("TMPDIR", folder.path())
+        // The archive has the console's files, the folder of the builds does not.
+        .envs((crate_of(name) == "console").then_some(("MILLRACE_CONSOLE_DIR", folder.path())))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    (command, folder)
+}
+
+/// `--check-config` ends the program once its configuration was read: well, or with the variable that is wrong.
+#[test]
+fn every_function_checks_its_variables_without_work() {
+    for (name, function) in resources("AWS::Lambda::Function") {
+        // Nobody answers there.
+        let (mut command, _folder) = program(name, function, "127.0.0.1:9");
+        let output = command.arg("--check-config").output().unwrap();
+        assert!(output.status.success(), "{name}: {output:?}");
+        let (mut command, _folder) = program(name, function, "127.0.0.1:9");
+        let output = command
+            .arg("--check-config")
+            .env("MILLRACE_LOGS", "info")
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{name}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            message.contains("The variable MILLRACE_LOGS is unknown"),
+            "{name}: {message}"
+        );
+    }
+}
+
 #[test]
 fn every_function_starts_with_its_variables() {
     for (name, function) in resources("AWS::Lambda::Function") {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("assets")).unwrap();
-        std::fs::write(folder.path().join("index.html"), "").unwrap();
-        let memory_mb = filled(&function["MemorySize"]).unwrap();
-        let mut command = Command::new(binary(&crate_of(name)));
-        command
-            .env_clear()
-            .envs(
-                variable("LD_LIBRARY_PATH")
-                    .into_iter()
-                    .map(|path| ("LD_LIBRARY_PATH", path)),
-            )
-            .envs(variables(function))
-            .envs([
-                ("AWS_LAMBDA_FUNCTION_NAME", name),
-                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &memory_mb),
-                ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
-                ("AWS_LAMBDA_LOG_GROUP_NAME", "logs"),
-                ("AWS_LAMBDA_LOG_STREAM_NAME", "stream"),
-                ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
-                ("AWS_REGION", "eu-central-1"),
-                ("AWS_ACCESS_KEY_ID", "test"),
-                ("AWS_SECRET_ACCESS_KEY", "test"),
-            ])
-            .env(
-                "AWS_LAMBDA_RUNTIME_API",
-                listener.local_addr().unwrap().to_string(),
-            )
-            .env("TMPDIR", folder.path())
-            // The archive has the console's files, the folder of the builds does not.
-            .envs((crate_of(name) == "console").then_some(("MILLRACE_CONSOLE_DIR", folder.path())))
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+        let runtime_api = listener.local_addr().unwrap().to_string();
+        let (mut command, _folder) = program(name, function, &runtime_api);
         let mut started = command.spawn().unwrap();
         let (sender, requests) = mpsc::channel();
         std::thread::spawn(move || {

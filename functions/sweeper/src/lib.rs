@@ -35,7 +35,7 @@ const PUBLISHED_AT_ONCE: usize = 16;
 pub struct Backlog {
     /// Runs whose due time has passed.
     pub runs: usize,
-    /// Events that were not matched within their grace period; counts at most about 8,000.
+    /// Events that were not matched within their grace period; counts at most about 64,000.
     pub events: usize,
 }
 

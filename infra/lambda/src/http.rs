@@ -12,10 +12,15 @@ use platform::http::service::{service, service_at_root};
 use platform::{Clock, Platform, metrics};
 use tower::util::{MapRequest, MapResponse};
 
+use crate::only_checks_config;
+
 /// Serves a function's routes until Lambda ends it.
 pub async fn serve(platform: &Platform, routes: ApiRouter) -> Result<(), Error> {
     let clock = platform.clock.clone();
     let service = service(routes, clock.clone(), platform.edge.clone());
+    if only_checks_config() {
+        return Ok(());
+    }
     lambda_http::run(invoked(service, clock)).await
 }
 
@@ -23,12 +28,18 @@ pub async fn serve(platform: &Platform, routes: ApiRouter) -> Result<(), Error> 
 pub async fn serve_streaming(platform: &Platform, routes: ApiRouter) -> Result<(), Error> {
     let clock = platform.clock.clone();
     let service = service(routes, clock.clone(), platform.edge.clone());
+    if only_checks_config() {
+        return Ok(());
+    }
     lambda_http::run_with_streaming_response(invoked(service, clock)).await
 }
 
 /// Serves routes that are not below the API root, for a Function URL.
 pub async fn serve_at_root(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), Error> {
     let service = service_at_root(routes, clock.clone(), config);
+    if only_checks_config() {
+        return Ok(());
+    }
     lambda_http::run(invoked(service, clock)).await
 }
 

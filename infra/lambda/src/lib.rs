@@ -41,6 +41,12 @@ pub fn platform(deployment: &Deployment) -> Result<Platform, ConfigError> {
     Platform::from_deployment(deployment, Arc::new(Identity::from_deployment(deployment)?))
 }
 
+/// Whether the program ends once it has read its configuration: `bootstrap --check-config`, by which a
+/// deployment finds out before it changes anything whether its functions would start.
+pub fn only_checks_config() -> bool {
+    std::env::args().any(|argument| argument == "--check-config")
+}
+
 /// Begins the log of this process's function, and returns its services.
 pub fn start() -> Result<Function, ConfigError> {
     let aws = Aws::from_environment();

@@ -30,6 +30,16 @@ pub trait Queue: Send + Sync {
 
     /// Sends a message with these delivery settings. Returns once it is durable.
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()>;
+
+    /// Sends several messages with few requests. Returns once they are durable; after an error, some of them
+    /// are.
+    async fn send_all(&self, messages: &[(String, Delivery<'_>)]) -> Result<()> {
+        let mut result = Ok(());
+        for (body, delivery) in messages {
+            result = result.and(self.send_as(body, *delivery).await);
+        }
+        result
+    }
 }
 
 /// A queue for receiving.

@@ -21,7 +21,7 @@ const MAX_STATE_BYTES: usize = 300_000;
 /// Reads of a state whose object is missing, because a newer state replaced it.
 const MAX_READS: u32 = 8;
 /// Maximum number of runs that one query returns from each part of the index.
-const DUE_AT_ONCE: usize = 500;
+const DUE_AT_ONCE: usize = 2_000;
 
 #[derive(Clone)]
 pub struct TableStore {

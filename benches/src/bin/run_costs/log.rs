@@ -82,9 +82,10 @@ async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Resul
     for number in 0..FEW {
         let record = record(tenant, number)?;
         let key = Key::new(format!("{tenant}#without-log#{}", record.id), "event");
-        let due = key
-            .clone()
-            .with_due(keys::DUE_EVENTS[0], record.received_at.plus_ms(MATCH_GRACE_MS));
+        let due = key.clone().with_due(
+            keys::DueKind::Events.shard_of(&record.id),
+            record.received_at.plus_ms(MATCH_GRACE_MS),
+        );
         let put = table.put(&due, &record, Condition::Absent).await?;
         let changes = Changes::default()
             .set("matched_at", &record.received_at)?

@@ -41,5 +41,8 @@ async fn serve() -> Result<(), Error> {
         let handle = async |batch| importer_function::handle(&stores, batch).await;
         Ok::<_, Error>(consume(event, &inbox, &Clock::System, handle).await)
     };
+    if lambda::only_checks_config() {
+        return Ok(());
+    }
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -26,5 +26,8 @@ async fn main() -> Result<(), Error> {
         removed?;
         Ok::<_, Error>(())
     };
+    if lambda::only_checks_config() {
+        return Ok(());
+    }
     lambda_runtime::run(service_fn(handler)).await
 }

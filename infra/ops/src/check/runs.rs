@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use platform::objects::Objects;
 use platform::records::Key;
-use platform::records::keys::RUN_REMOVALS;
+use platform::records::keys::DueKind;
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use workflow::event::{Event, EventKind};
@@ -43,7 +43,7 @@ pub async fn histories_are_whole(
         let result = match key.sk.split_once('#') {
             None if key.sk == "state" => {
                 let shard = record.get("due_shard").and_then(Value::as_str);
-                run.is_for_removal = shard.is_some_and(|shard| RUN_REMOVALS.contains(&shard));
+                run.is_for_removal = shard.is_some_and(|shard| DueKind::RunRemovals.has(shard));
                 run.is_due = shard.is_some() && !run.is_for_removal;
                 run.expires = record.get("expires_at").is_some();
                 run.is_past = is_expired(record, now);

@@ -5,8 +5,9 @@
 
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
+use platform::records::keys::DueKind;
 use platform::records::logs::{KnownLogs, LogId, LogKind};
-use platform::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
+use platform::records::{Changes, Condition, Key, Query, Table, Transaction, Written, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -201,26 +202,18 @@ impl Events {
     /// Lists the events of all projects that are unmatched and due by a time, longest waiting first. Returns
     /// at most `most` of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
-        let mut found = Vec::new();
-        for shard in keys::DUE_EVENTS {
-            found.extend(self.due_in(shard, by, most).await?);
-        }
-        Ok(found)
+        self.due_in(DueKind::Events.shards(), by, most).await
     }
 
-    /// Lists the events of one partition of the index.
+    /// Lists the events of these partitions of the index.
     pub(super) async fn due_in(
         &self,
-        shard: &'static str,
+        shards: impl IntoIterator<Item = String>,
         by: UtcTime,
         most: Option<usize>,
     ) -> Result<Vec<DueEvent>> {
-        let query = Query::due(shard, by);
-        let part: Vec<DueRecord> = match most {
-            Some(most) => self.table.page(&query, most, None).await?.0,
-            None => self.table.all(&query).await?,
-        };
-        let found = part.into_iter().filter_map(|due| {
+        let records: Vec<DueRecord> = self.table.due(shards, by, most).await?;
+        let events = records.into_iter().filter_map(|due| {
             let (tenant, event) = keys::event_of(&due.pk)?;
             Some(DueEvent {
                 tenant,
@@ -228,18 +221,16 @@ impl Events {
                 due_at: due.due_at,
             })
         });
-        Ok(found.collect())
+        Ok(events.collect())
     }
 
     /// Counts unmatched events that are due after a time; at most `most` of each partition of the index.
     pub async fn due_after(&self, time: UtcTime, most: usize) -> Result<usize> {
-        let mut count = 0;
-        for shard in keys::DUE_EVENTS {
-            let query = Query::due(shard, UtcTime::EPOCH.plus_ms(u64::MAX)).order(Order::Descending);
-            let part: Vec<DueRecord> = self.table.page(&query, most, None).await?.0;
-            count += part.iter().filter(|due| due.due_at > time).count();
-        }
-        Ok(count)
+        let queries = DueKind::Events
+            .shards()
+            .map(|shard| Query::due_after(&shard, time));
+        let records: Vec<DueRecord> = self.table.read_all(queries, Some(most)).await?;
+        Ok(records.len())
     }
 }
 
@@ -253,6 +244,6 @@ fn place(tenant: &Tenant, shards: &ShardSchedule, event: &EventRecord) -> Key {
     let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);
     let (pk, sk) = log(tenant).tail_place(event.received_at, &event.id, shard);
     keys::event(tenant, &event.id)
-        .with_due(keys::due_events(&event.id), due_at)
+        .with_due(DueKind::Events.shard_of(&event.id), due_at)
         .with_gsi1(pk, sk)
 }

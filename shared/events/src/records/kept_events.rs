@@ -110,7 +110,8 @@ impl Events {
 
     /// Lists up to `most` events with details in the bucket whose retention has ended.
     pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueEvent>> {
-        self.due_in(keys::EVENT_REMOVALS, by, Some(most)).await
+        self.due_in([keys::EVENT_REMOVALS.to_owned()], by, Some(most))
+            .await
     }
 
     /// Hides an expired event, so that its details can be removed, and returns their object key. None if the

@@ -163,11 +163,11 @@ pub const JWKS: Variable = variable(
 );
 pub const TOKEN_ISSUER: Variable = variable(
     "MILLRACE_TOKEN_ISSUER",
-    "the `iss` that an access token must carry",
+    "text that `iss` of an access token must be",
 );
 pub const TOKEN_AUDIENCE: Variable = variable(
     "MILLRACE_TOKEN_AUDIENCE",
-    "the `aud` that an access token must carry",
+    "text that `aud` of an access token must contain",
 );
 pub const TOKEN_SHARED_SECRET: Variable = variable(
     "MILLRACE_TOKEN_SHARED_SECRET",

@@ -1,7 +1,6 @@
-//! Sends hints at due runs. A run is due if its hint was lost, or if the deadline of an attempt has passed
+//! Finds due runs. A run is due if its hint was lost, or if the deadline of an attempt has passed
 //! because its worker died; [`Draft::pass_time`] ends such an attempt.
 
-use futures::stream::{self, StreamExt as _};
 use platform::{Result, Tenant, UtcTime};
 
 use super::Engine;
@@ -11,8 +10,6 @@ use crate::state::RunState;
 
 /// Minimum age of an ended run that is removed, in milliseconds: one day.
 const LEAST_KEPT_MS: u64 = 24 * 3_600_000;
-/// Hints that are sent concurrently.
-const HINTS_AT_ONCE: usize = 16;
 /// Attempts to take over a run while the record store fails. After them its attempts run into their timeouts.
 const TAKE_OVER_TRIES: u32 = 8;
 /// The pause after the n-th attempt is this multiplied by 2^n, in milliseconds.
@@ -42,17 +39,6 @@ impl Engine {
             Some(at) if at.plus_ms(LEAST_KEPT_MS) <= now => self.remove(tenant, &state.run_id).await,
             _ => Ok(()),
         }
-    }
-
-    /// Sends a hint at each run, delayed until the run is due.
-    pub async fn hint_all(&self, due: &[DueRun]) {
-        let now = self.services.clock.now();
-        let hints = due
-            .iter()
-            .map(|run| self.hint(&run.tenant, &run.run_id, run.due_at.millis_since(now)));
-        stream::iter(hints)
-            .for_each_concurrent(HINTS_AT_ONCE, |hint| hint)
-            .await;
     }
 
     /// Takes over every open run of an ended process, whose attempts and in-memory queue are lost. Only for

@@ -3,8 +3,9 @@
 use events::records::listing_shards::newest_first;
 use platform::clock::UtcTime;
 use platform::error::Result;
+use platform::records::keys;
+use platform::records::keys::DueKind;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
-use platform::records::{Query, keys};
 use platform::tenant::Tenant;
 use serde::Deserialize;
 
@@ -141,32 +142,25 @@ impl Runs {
     /// Lists the runs of all projects with work due by a time, longest waiting first. Returns at most `most`
     /// of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
-        self.due_in(&keys::DUE_RUNS, by, most).await
+        self.due_in(DueKind::Runs, by, most).await
     }
 
-    /// Lists the runs of these partitions of the index.
+    /// Lists the runs with this kind of work.
     pub(super) async fn due_in(
         &self,
-        shards: &[&'static str],
+        kind: DueKind,
         by: UtcTime,
         most: Option<usize>,
     ) -> Result<Vec<DueRun>> {
-        let mut found = Vec::new();
-        for shard in shards {
-            let query = Query::due(shard, by);
-            let part: Vec<DueRecord> = match most {
-                Some(most) => self.table.page(&query, most, None).await?.0,
-                None => self.table.all(&query).await?,
-            };
-            found.extend(part.into_iter().filter_map(|due| {
-                let (tenant, run) = keys::run_of(&due.pk)?;
-                Some(DueRun {
-                    tenant,
-                    run_id: run.to_owned(),
-                    due_at: due.due_at,
-                })
-            }));
-        }
-        Ok(found)
+        let records: Vec<DueRecord> = self.table.due(kind.shards(), by, most).await?;
+        let runs = records.into_iter().filter_map(|due| {
+            let (tenant, run) = keys::run_of(&due.pk)?;
+            Some(DueRun {
+                tenant,
+                run_id: run.to_owned(),
+                due_at: due.due_at,
+            })
+        });
+        Ok(runs.collect())
     }
 }

@@ -5,6 +5,7 @@
 
 use events::records::listing_shards::ShardSchedule;
 use platform::clock::UtcTime;
+use platform::records::keys::DueKind;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Key, keys};
 use platform::tenant::Tenant;
@@ -49,8 +50,8 @@ impl RunPlace {
             key = key.with_index(BY_RULE, by("rule", rule), time);
         }
         match (self.due_at, self.removed_at) {
-            (Some(at), _) => key.with_due(keys::due_runs(&self.run_id), at),
-            (None, Some(at)) => key.with_due(keys::run_removals(&self.run_id), at),
+            (Some(at), _) => key.with_due(DueKind::Runs.shard_of(&self.run_id), at),
+            (None, Some(at)) => key.with_due(DueKind::RunRemovals.shard_of(&self.run_id), at),
             (None, None) => key,
         }
     }

@@ -6,6 +6,7 @@
 
 use platform::clock::UtcTime;
 use platform::error::Result;
+use platform::records::keys::DueKind;
 use platform::records::{Changes, Condition, Query, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ impl KeptRun {
     /// Returns when the run must be removed in steps; None if it expires by itself.
     pub fn removed_at(&self) -> Option<UtcTime> {
         let shard = self.due_shard.as_deref()?;
-        self.due_at.filter(|_| keys::RUN_REMOVALS.contains(&shard))
+        self.due_at.filter(|_| DueKind::RunRemovals.has(shard))
     }
 
     /// Returns when the run is removed, by itself or in steps; None for one that has not ended, or was stored
@@ -64,7 +65,7 @@ impl Runs {
     /// Lists the runs of all projects that must be removed by a time; at most `most` of each partition of the
     /// index.
     pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueRun>> {
-        self.due_in(&keys::RUN_REMOVALS, by, Some(most)).await
+        self.due_in(DueKind::RunRemovals, by, Some(most)).await
     }
 
     /// Returns a run or its mark, with its expiry.
@@ -115,7 +116,7 @@ impl Runs {
             summary: "",
         };
         let at = read.removed_at().unwrap_or(UtcTime::EPOCH);
-        let key = keys::run(tenant, run).with_due(keys::run_removals(run), at);
+        let key = keys::run(tenant, run).with_due(DueKind::RunRemovals.shard_of(run), at);
         let unchanged = Condition::NumberIs("version", read.record.version);
         self.table.put(&key, &mark, unchanged).await?.took_effect("a run")
     }

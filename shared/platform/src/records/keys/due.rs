@@ -1,52 +1,58 @@
-//! Names the partitions of the index `due`: one for each kind of unfinished work, or several for frequent
+//! Names the partitions of the index `due`: several for each frequent kind of unfinished work, one for rare
 //! kinds.
 
 use sha2::{Digest as _, Sha256};
 
-/// Several partitions, because one partition of an index accepts 1,000 writes a second.
-pub const DUE_RUNS: [&str; 8] = [
-    "runs-0", "runs-1", "runs-2", "runs-3", "runs-4", "runs-5", "runs-6", "runs-7",
-];
+/// Partitions of each frequent kind. A partition of an index takes 1,000 write units a second, and an index
+/// that is at its limit refuses the write of its table. So many take more than the quota of a table, which is
+/// 40,000. Readers read all, so a later version can have more; with fewer, work would be forgotten.
+pub const DUE_SHARDS: u8 = 64;
 
-/// Chooses the partition by a hash of the run id.
-pub fn due_runs(run: &str) -> &'static str {
-    shard_of(run, DUE_RUNS)
+/// A frequent kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueKind {
+    /// Unmatched events.
+    Events,
+    /// Runs with a timer, an attempt or a lost hint.
+    Runs,
+    /// Ended runs to remove in steps.
+    RunRemovals,
 }
 
-/// Partitions of ended runs to remove.
-pub const RUN_REMOVALS: [&str; 8] = [
-    "run-removals-0",
-    "run-removals-1",
-    "run-removals-2",
-    "run-removals-3",
-    "run-removals-4",
-    "run-removals-5",
-    "run-removals-6",
-    "run-removals-7",
-];
+impl DueKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Runs => "runs",
+            Self::RunRemovals => "run-removals",
+        }
+    }
 
-pub fn run_removals(run: &str) -> &'static str {
-    shard_of(run, RUN_REMOVALS)
-}
+    /// Chooses the partition by a hash of the id.
+    pub fn shard_of(self, id: &str) -> String {
+        // Hashed, because ids are not spread evenly over their last hexadecimal digit.
+        let [hash, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
+        self.name(hash % DUE_SHARDS)
+    }
 
-/// Several partitions, because one partition of an index accepts 1,000 writes a second.
-pub const DUE_EVENTS: [&str; 8] = [
-    "events-0", "events-1", "events-2", "events-3", "events-4", "events-5", "events-6", "events-7",
-];
+    /// Returns every partition.
+    pub fn shards(self) -> impl Iterator<Item = String> {
+        (0..DUE_SHARDS).map(move |number| self.name(number))
+    }
 
-/// Chooses the partition by a hash of the event id.
-pub fn due_events(event: &str) -> &'static str {
-    shard_of(event, DUE_EVENTS)
+    /// Whether a partition is of this kind.
+    pub fn has(self, shard: &str) -> bool {
+        let number = shard
+            .strip_prefix(self.as_str())
+            .and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| number.parse::<u8>().is_ok())
+    }
+
+    fn name(self, number: u8) -> String {
+        format!("{}-{number}", self.as_str())
+    }
 }
 
 /// Partition of events to remove with their details in the bucket. One is enough, because few details are so
 /// large.
 pub const EVENT_REMOVALS: &str = "event-removals";
-
-fn shard_of(id: &str, shards: [&'static str; 8]) -> &'static str {
-    // Hashed, because ids are not spread evenly over their last hexadecimal digit.
-    let [hash, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
-    let [first, ..] = shards;
-    let shard = usize::from(hash) % shards.len();
-    shards.get(shard).copied().unwrap_or(first)
-}

@@ -83,8 +83,7 @@ use crate::clock::UtcTime;
 use crate::records::store::Key;
 use crate::tenant::Tenant;
 
-pub use due::{DUE_EVENTS, DUE_RUNS, EVENT_REMOVALS, RUN_REMOVALS};
-pub use due::{due_events, due_runs, run_removals};
+pub use due::{DUE_SHARDS, DueKind, EVENT_REMOVALS};
 pub use run_listing::{run_time, runs, runs_by};
 
 fn pk(tenant: &Tenant, rest: &str) -> String {

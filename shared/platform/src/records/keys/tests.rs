@@ -64,14 +64,49 @@ fn a_runs_key_names_the_run() {
 fn due_work_is_spread_evenly() {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut counts = std::collections::BTreeMap::<_, u32>::new();
-    for _ in 0..8_000 {
-        *counts.entry(due_runs(&crate::ids::new_id(now))).or_default() += 1;
+    for _ in 0..64_000 {
+        let shard = DueKind::Runs.shard_of(&crate::ids::new_id(now));
+        *counts.entry(shard).or_default() += 1;
     }
-    assert_eq!(counts.len(), DUE_RUNS.len());
+    let all: Vec<_> = DueKind::Runs.shards().collect();
+    assert!(all.iter().all(|shard| counts.contains_key(shard)));
+    assert_eq!(counts.len(), all.len());
+    // 1,000 on average; a random spread is within six standard deviations of it.
     assert!(
-        counts.values().all(|count| (850..1_150).contains(count)),
+        counts.values().all(|count| (810..1_190).contains(count)),
         "{counts:?}"
     );
+}
+
+/// DynamoDB's documented limit: 1,000 write units a second for each partition, those of indexes too. An event
+/// with a webhook writes to the index when it is stored and matched; its run, when it starts, begins the
+/// attempt, and ends.
+#[test]
+fn no_partition_of_due_work_is_at_its_limit_with_10_000_events_a_second() {
+    let start: UtcTime = "2026-01-01T00:00:00Z".parse().unwrap();
+    for second in 0..5 {
+        let mut writes = std::collections::BTreeMap::<_, u32>::new();
+        for event in 0..10_000_u64 {
+            let now = start.plus_ms(second * 1_000 + event / 10);
+            *writes
+                .entry(DueKind::Events.shard_of(&crate::ids::new_id(now)))
+                .or_default() += 2;
+            *writes
+                .entry(DueKind::Runs.shard_of(&crate::ids::new_id(now)))
+                .or_default() += 3;
+        }
+        assert!(writes.values().all(|units| *units < 1_000), "{writes:?}");
+    }
+}
+
+#[test]
+fn partition_is_of_one_kind() {
+    for kind in [DueKind::Events, DueKind::Runs, DueKind::RunRemovals] {
+        for other in [DueKind::Events, DueKind::Runs, DueKind::RunRemovals] {
+            assert!(other.shards().all(|shard| kind.has(&shard) == (kind == other)));
+        }
+        assert!(!kind.has(EVENT_REMOVALS) && !kind.has("imports"));
+    }
 }
 
 #[test]

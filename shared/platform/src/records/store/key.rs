@@ -12,8 +12,8 @@ pub struct Key {
     pub sk: String,
     /// Index name, partition key and sort key of each place.
     pub indexes: Vec<(&'static str, String, String)>,
-    /// Kind of unfinished work, and the time from which on the sweeper finds it.
-    pub due: Option<(&'static str, UtcTime)>,
+    /// Partition of unfinished work, and the time from which on the sweeper finds it.
+    pub due: Option<(String, UtcTime)>,
 }
 
 impl Key {
@@ -40,10 +40,10 @@ impl Key {
         self
     }
 
-    /// Adds the place of unfinished work of the kind `shard`, which the sweeper finds from `at` on.
+    /// Adds the place of unfinished work in the partition `shard`, which the sweeper finds from `at` on.
     #[must_use]
-    pub fn with_due(mut self, shard: &'static str, at: UtcTime) -> Self {
-        self.due = Some((shard, at));
+    pub fn with_due(mut self, shard: impl Into<String>, at: UtcTime) -> Self {
+        self.due = Some((shard.into(), at));
         self
     }
 

@@ -77,6 +77,15 @@ impl Query {
         }
     }
 
+    /// Selects unfinished work of a kind that is due after `time`.
+    pub fn due_after(shard: &str, time: UtcTime) -> Self {
+        let last = UtcTime::EPOCH.plus_ms(u64::MAX);
+        Self {
+            sort: Sort::Between(time.plus_ms(1).to_string(), last.to_string()),
+            ..Self::due(shard, last)
+        }
+    }
+
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;

@@ -9,9 +9,11 @@ mod transaction;
 
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::store::{
     Action, Changes, Condition, Item, Key, Position, Query, RecordStore, Step, Written, key_names,
@@ -22,6 +24,8 @@ pub use transaction::{Guard, Outcome, Transaction};
 
 /// Number of records requested at a time when a whole range is read.
 const READ_AT_ONCE: usize = 1_000;
+/// Partitions of an index that are read concurrently.
+const SHARDS_AT_ONCE: usize = 16;
 
 /// A table; cheap to clone.
 #[derive(Clone)]
@@ -127,6 +131,34 @@ impl Table {
                 None => return Ok(records),
             }
         }
+    }
+
+    /// Reads the unfinished work of these partitions of the index `due` up to a time, the longest overdue of
+    /// each first: at most `most` of each, or all.
+    pub async fn due<T: DeserializeOwned>(
+        &self,
+        shards: impl IntoIterator<Item = String>,
+        by: UtcTime,
+        most: Option<usize>,
+    ) -> Result<Vec<T>> {
+        let queries = shards.into_iter().map(|shard| Query::due(&shard, by));
+        self.read_all(queries, most).await
+    }
+
+    /// Reads these ranges concurrently: at most `most` records of each, or all.
+    pub async fn read_all<T: DeserializeOwned>(
+        &self,
+        queries: impl IntoIterator<Item = Query>,
+        most: Option<usize>,
+    ) -> Result<Vec<T>> {
+        let parts = queries.into_iter().map(|query| async move {
+            match most {
+                Some(most) => Ok(self.page(&query, most, None).await?.0),
+                None => self.all(&query).await,
+            }
+        });
+        let parts: Vec<Vec<T>> = stream::iter(parts).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// Reads every record of the table as JSON, page by page, with its key. Only for the operator's commands.
