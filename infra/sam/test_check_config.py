@@ -10,11 +10,11 @@ from samcli.yamlhelper import yaml_parse
 from settings import Refusal, Settings
 
 TEMPLATE = yaml_parse((CHECKOUT / "template.yaml").read_text(encoding="utf-8"))
-# Refuses, as a function does, a missing issuer and a variable that is not resolved.
+# Refuses, as a function that tells who is calling does, a missing issuer; and a variable that is not resolved.
 PROGRAM = """#!/bin/sh
 [ "$1" = --check-config ] || exit 9
 env | grep -q "'Ref'\\|Fn::" && exit 8
-[ -n "$MILLRACE_TOKEN_ISSUER" ] || { echo 'Error: ConfigError("The variable \\"ISSUER\\" is missing.")' >&2; exit 1; }
+[ -z "${MILLRACE_IDENTITY+set}" ] || [ -n "$MILLRACE_TOKEN_ISSUER" ] || { echo 'Error: ConfigError("The variable \\"ISSUER\\" is missing.")' >&2; exit 1; }
 """
 PROVIDER = {"JwksUrl": "https://id.example/jwks.json", "TokenIssuer": "https://id.example", "TokenAudience": "millrace"}
 

@@ -44,8 +44,8 @@ fn granted() -> BTreeSet<Grant> {
             .flatten()
             .flat_map(|policy| each(&policy["PolicyDocument"]["Statement"]))
         {
-            // The grant belongs to a parameter that may be empty.
-            if statement.get("Fn::If").is_some() {
+            // The grant belongs to a parameter that may be empty, or it is none.
+            if statement.get("Fn::If").is_some() || statement["Effect"] == "Deny" {
                 continue;
             }
             for action in each(&statement["Action"]) {
@@ -156,5 +156,50 @@ fn every_role_takes_the_permissions_boundary() {
             role["PermissionsBoundary"]["Fn::If"][0], "HasPermissionsBoundary",
             "{name}"
         );
+    }
+}
+
+/// Records of keys and members are permissions. A function that callers send code to must not write one.
+#[test]
+fn only_access_writes_keys_and_members() {
+    let writes = ["dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:UpdateItem"];
+    let mut writers: BTreeSet<String> = granted()
+        .into_iter()
+        .filter(|(_, action, resource)| resource == "Records" && writes.contains(&action.as_str()))
+        .map(|(function, ..)| function)
+        .collect();
+    assert!(writers.remove("AccessFunction"));
+    for function in writers {
+        let (_, properties) = *resources("AWS::Lambda::Function")
+            .iter()
+            .find(|(name, _)| *name == function)
+            .unwrap();
+        let role = properties["Role"]["Fn::GetAtt"][0].as_str().unwrap();
+        let role = &template()["Resources"][role]["Properties"]["Policies"];
+        let statements = role[0]["PolicyDocument"]["Statement"].as_array().unwrap();
+        // A function that only notes the use of a key may write nothing else there.
+        let keeps = |statement: &&Value| statement["Effect"] == "Deny";
+        let mut general = statements.iter().filter(|statement| {
+            statement["Effect"] == "Allow"
+                && statement["Condition"].is_null()
+                && statement.to_string().contains("Records")
+        });
+        let writes_any = general.any(|statement| {
+            writes
+                .iter()
+                .any(|action| statement["Action"].to_string().contains(action))
+        });
+        if writes_any {
+            let denied: Vec<_> = statements.iter().filter(keeps).collect();
+            assert_eq!(denied.len(), 2, "{function}");
+            for pattern in ["*#members", "${*}#${*}#memberships#*"] {
+                assert!(
+                    denied
+                        .iter()
+                        .all(|statement| statement["Condition"].to_string().contains(pattern)),
+                    "{function}"
+                );
+            }
+        }
     }
 }
