@@ -28,11 +28,23 @@ export class Runner {
   ) {}
 
   /** Starts one. `variables` are added to its environment. */
-  static async start(variables: Record<string, string> = {}): Promise<Runner> {
+  static async start(variables: Record<string, string> = {}, port?: number): Promise<Runner> {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-console-'));
-    const runner = new Runner(folder, await freePort(), variables);
+    const runner = new Runner(folder, port ?? (await Runner.freePort()), variables);
     await runner.up();
     return runner;
+  }
+
+  /** Returns a port that is free now. */
+  static freePort(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const server = createServer();
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => {
+        const address = server.address();
+        server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+      });
+    });
   }
 
   get origin(): string {
@@ -101,17 +113,6 @@ export class Runner {
 export function programEnvironment(): Record<string, string> {
   const names = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_FALLBACK_LIBRARY_PATH'];
   return Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 function required(name: string): string {
