@@ -170,7 +170,7 @@ async fn time_issuer_and_audience_must_hold() {
         ),
         (
             with("sub", json!({})),
-            "The access token: its claim 'sub' has no text.",
+            "The access token: its claim 'sub' is not a text.",
         ),
         (
             with("sub", Value::Null),
