@@ -111,7 +111,7 @@ def check(template, parameters, programs):
                 "AWS_LAMBDA_LOG_GROUP_NAME": "logs",
                 "AWS_LAMBDA_LOG_STREAM_NAME": "stream",
                 "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-                # Nobody answers there.
+                # No server is there.
                 "AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9",
                 "AWS_REGION": "eu-central-1",
                 "AWS_SECRET_ACCESS_KEY": "none",

@@ -85,11 +85,12 @@ fn program(name: &str, function: &Value, runtime_api: &str) -> (Command, tempfil
     (command, folder)
 }
 
-/// `--check-config` ends the program once its configuration was read: well, or with the variable that is wrong.
+/// `--check-config` ends the program once its configuration was read: well, or with the variable that is
+/// wrong.
 #[test]
 fn every_function_checks_its_variables_without_work() {
     for (name, function) in resources("AWS::Lambda::Function") {
-        // Nobody answers there.
+        // No server is there.
         let (mut command, _folder) = program(name, function, "127.0.0.1:9");
         let output = command.arg("--check-config").output().unwrap();
         assert!(output.status.success(), "{name}: {output:?}");

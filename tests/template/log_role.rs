@@ -1,4 +1,5 @@
-//! Tests that API Gateway has its role for logs before the stage that writes them, which is refused otherwise.
+//! Tests that API Gateway has its role for logs before the stage that writes them, which is refused
+//! otherwise.
 
 use std::collections::BTreeSet;
 

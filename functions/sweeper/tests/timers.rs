@@ -1,5 +1,5 @@
-//! Tests that a sweep of one minute's timers ends long before the next minute, in simulated time: requests take
-//! as long as those of DynamoDB and SQS do on a slow day.
+//! Tests that a sweep of one minute's timers ends long before the next minute, in simulated time: requests
+//! take as long as those of DynamoDB and SQS do on a slow day.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -117,10 +117,10 @@ async fn timers_of_a_minute_are_hinted_within_half_of_it() {
         let due_at = now.plus_ms(number * 60_000 / TIMERS);
         let id = platform::ids::new_id(due_at);
         let key = keys::run(&tenant, &id).with_due(DueKind::Runs.shard_of(&id), due_at);
-        let written = runs
+        let outcome = runs
             .put(&key, &json!({ "status": "RUNNING" }), Condition::Absent)
             .await;
-        assert_eq!(written.unwrap(), Written::Done);
+        assert_eq!(outcome.unwrap(), Written::Done);
     }
     let slow = Arc::new(Slow {
         model,

@@ -94,7 +94,8 @@ enum Command {
     Env,
     /// Prints an access token for the local runner.
     Token(token::TokenArguments),
-    /// Says what a token means: which claim became what, or what is missing; without a token, where the keys are.
+    /// Says what a token means: which claim became what, or what is missing; without a token, where the keys
+    /// are.
     Whoami(whoami::WhoamiArguments),
     /// Users who are members of the project.
     #[command(subcommand)]

@@ -19,8 +19,8 @@ pub enum MemberCommand {
     Add {
         /// User at the identity provider, such as 'auth0|64fe'; `ops whoami` shows the id in a token.
         user_id: String,
-        /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin. Default:
-        /// those that the member has; developer for a new one.
+        /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin.
+        /// Default: those that the member has; developer for a new one.
         #[arg(long, value_delimiter = ',', value_parser = role)]
         roles: Vec<Role>,
         /// Name for people.
@@ -82,8 +82,8 @@ async fn add(
 ) -> Result<Member> {
     let (id, now) = (member_id(&user_id), target.clock.now());
     let author = Principal::system(&target.tenant).reference();
-    let known = members.find(&target.tenant, &id).await?;
-    let before = known.clone().unwrap_or_else(|| Member {
+    let present = members.find(&target.tenant, &id).await?;
+    let before = present.clone().unwrap_or_else(|| Member {
         id: id.clone(),
         user_id,
         account_id: target.tenant.account().to_owned(),
@@ -107,7 +107,7 @@ async fn add(
         updated_by: author,
         ..before
     };
-    let action = match known {
+    let action = match present {
         Some(_) => {
             members.save(&member).await?;
             AuditAction::Update

@@ -17,7 +17,8 @@ use crate::target::{TargetArguments, refused};
 
 #[derive(Args)]
 pub struct WhoamiArguments {
-    /// Access token or API key; `-` reads it from standard input, which keeps it out of the list of processes.
+    /// Access token or API key; `-` reads it from standard input, which keeps it out of the list of
+    /// processes.
     #[arg(long)]
     token: Option<String>,
     /// File with the token.
@@ -26,8 +27,8 @@ pub struct WhoamiArguments {
     /// Project to choose among several, as X-Millrace-Project does: <project> or <account>/<project>.
     #[arg(long)]
     choose: Option<String>,
-    /// Looks at the settings alone (MILLRACE_IDENTITY and so on), without records: no API key and no membership
-    /// counts.
+    /// Looks at the settings alone (MILLRACE_IDENTITY and so on), without records: no API key and no
+    /// membership counts.
     #[arg(long)]
     settings_only: bool,
 }

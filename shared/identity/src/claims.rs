@@ -30,8 +30,8 @@ pub fn texts(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the names in a claim: an array of texts, one text, or the parts of a `scope` or `scp`, which is cut at
-/// blanks (RFC 8693, 4.2).
+/// Returns the names in a claim: an array of texts, one text, or the parts of a `scope` or `scp`, which is
+/// cut at blanks (RFC 8693, 4.2).
 fn names(path: &str, value: &Value) -> Option<Vec<String>> {
     match value {
         Value::String(scope) if is_scope(path) => Some(scope.split_whitespace().map(str::to_owned).collect()),
@@ -332,8 +332,8 @@ mod tests {
         };
         let claims = claims(json!({ "org": "acme", "orgs": ["one"], "many": ["a", "b"], "flag": true }));
         let found = |source: Value| {
-            let found = read(source).find(&claims).map_err(Some)?;
-            found.map(|found| found.text).ok_or(None::<String>)
+            let text = read(source).find(&claims).map_err(Some)?;
+            text.map(|text| text.text).ok_or(None::<String>)
         };
         assert_eq!(found(json!("org")), Ok("acme".to_owned()));
         assert_eq!(found(json!(["none", "orgs"])), Ok("one".to_owned()));

@@ -85,15 +85,15 @@ impl Identity {
 
 async fn describe(verifier: &Verifier, token: &str, claims: &Claims) -> Vec<String> {
     let Ok(issuer) = verifier.issuer_of(token) else {
-        let known = verifier
+        let names = verifier
             .issuers()
             .iter()
             .flat_map(|issuer| &issuer.provider.issuers);
-        let known: Vec<_> = known.map(String::as_str).collect();
+        let names: Vec<_> = names.map(String::as_str).collect();
         return vec![format!(
             "issuer: the token has `iss` {}; the settings name {}",
             claims.get("iss").unwrap_or(&Value::Null),
-            known.join(", ")
+            names.join(", ")
         )];
     };
     let keys = match issuer.jwks.check().await {

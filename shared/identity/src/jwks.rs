@@ -84,8 +84,8 @@ impl fmt::Display for JwksSource {
     }
 }
 
-/// Parses an address of keys. A change of the answer on its way could add a key, so only https counts, or this
-/// machine.
+/// Parses an address of keys. A change of the answer on its way could add a key, so only https counts, or
+/// this machine.
 fn address(text: &str) -> Result<Url, ConfigError> {
     let refused = |reason: &str| ConfigError::new(format!("The address of keys '{text}' {reason}."));
     let url = Url::parse(text).map_err(|error| refused(&format!("is not a URL ({error})")))?;
@@ -280,8 +280,8 @@ fn pick(loaded: &Loaded, key_id: Option<&str>) -> Option<Arc<VerifyingKey>> {
     }
 }
 
-/// Uses the algorithm that a key names, or the usual one of its type; ignores keys of other types, and those for
-/// encryption.
+/// Uses the algorithm that a key names, or the usual one of its type; ignores keys of other types, and those
+/// for encryption.
 fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
     use KeyAlgorithm as Named;
 

@@ -112,8 +112,8 @@ impl Subject {
     }
 }
 
-/// Refuses a user id that cannot be shown: 1 to 255 characters, all of them visible or blanks, and none at the
-/// ends a blank.
+/// Refuses a user id that cannot be shown: 1 to 255 characters, all of them visible or blanks, and none at
+/// the ends a blank.
 pub fn check_user(id: &str) -> Result<()> {
     let length = id.chars().count();
     if (1..=MAX_USER_ID).contains(&length) && id.trim() == id && !id.chars().any(is_hidden) {
@@ -139,8 +139,8 @@ pub fn refused(reason: String) -> Error {
 }
 
 fn text(source: &Source, claims: &Claims) -> Result<Option<String>> {
-    let found = source.find(claims).map_err(refused)?;
-    Ok(found.map(|Found { text, .. }| text))
+    let text = source.find(claims).map_err(refused)?;
+    Ok(text.map(|Found { text, .. }| text))
 }
 
 /// Checks the claims that must have a value of the settings.

@@ -1,8 +1,8 @@
 //! Caches what tokens say whose signature was checked recently.
 //!
 //! A client sends the same token with every call, and the signature check is the most expensive part of a
-//! small call. The cache maps the token's SHA-256 to its subject. Expiry is checked on every use, and an entry
-//! is valid only as long as the keys that it was checked with.
+//! small call. The cache maps the token's SHA-256 to its subject. Expiry is checked on every use, and an
+//! entry is valid only as long as the keys that it was checked with.
 
 use std::collections::HashMap;
 use std::sync::Arc;

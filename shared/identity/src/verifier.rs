@@ -178,8 +178,8 @@ pub fn refusal(error: JwtError) -> Error {
     Error::unauthenticated(message).with_source(error)
 }
 
-/// Returns a part of a token as JSON, unchecked: 0 is the header, 1 the claims. None for JSON with a name that
-/// occurs twice, of which others may read another value.
+/// Returns a part of a token as JSON, unchecked: 0 is the header, 1 the claims. None for JSON with a name
+/// that occurs twice, of which others may read another value.
 pub fn part(token: &str, position: usize) -> Option<Map<String, Value>> {
     let encoded = token.split('.').nth(position)?;
     let json = URL_SAFE_NO_PAD.decode(encoded).ok()?;

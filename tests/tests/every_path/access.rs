@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tests::{Operator, Persona, Service};
 
-/// Starts a runner over the keys of another data directory, as of an identity provider whose tokens name a user
-/// alone. Returns it with the operator of the provider, who makes tokens.
+/// Starts a runner over the keys of another data directory, as of an identity provider whose tokens name a
+/// user alone. Returns it with the operator of the provider, who makes tokens.
 async fn with_provider() -> (Service, Operator, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let provider = Operator::new(folder.path());
@@ -136,7 +136,7 @@ async fn caller_gives_only_what_the_caller_has() {
             refused.expect_error(403, "forbidden");
         }
     }
-    // Whoever can rotate a key has its permissions afterwards.
+    // A rotated key gives its permissions to the caller.
     let strong = scope.ops_json(&["key", "create", "strong", "--roles", "account_admin"]);
     let path = format!("/keys/{}/rotate", strong["id"].as_str().unwrap());
     service
@@ -280,14 +280,18 @@ async fn operator_learns_what_a_token_means_locally() {
         "--token-file",
         file.to_str().unwrap(),
     ];
-    let told = operator.run_with(&arguments, &variables).expect_success();
+    let explanation = operator.run_with(&arguments, &variables).expect_success();
     for line in [
         "account: \"acme\" from the claim 'account_id'",
         "\"developer\" of 'roles' grants executor; \"project_admin\" of 'roles' grants nothing",
         "Accepted: user:auth0|ada in acme/demo",
         "It may: interaction:read, content:read, workflow:run, workflow:read",
     ] {
-        assert!(told.stdout.contains(line), "{line}\n{}", told.stdout);
+        assert!(
+            explanation.stdout.contains(line),
+            "{line}\n{}",
+            explanation.stdout
+        );
     }
     // For another audience.
     let mut foreign = settings;

@@ -49,11 +49,11 @@ impl ApiKeys {
             .set("secret_sha256", &key.secret_sha256)?
             .set("hint", &key.hint)?
             .set_or_remove("previous", key.previous.as_ref())?;
-        let written = self
+        let outcome = self
             .table
             .update(&keys::api_key(tenant, &key.id), &changes, unchanged)
             .await?;
-        if written.took_effect("an API key")? {
+        if outcome.took_effect("an API key")? {
             return Ok(());
         }
         Err(Error::conflict(format!(

@@ -1,5 +1,5 @@
-//! Tests a token of each common identity provider, in the shape of the provider's documents, under the settings
-//! of `docs/identity.md`.
+//! Tests a token of each common identity provider, in the shape of the provider's documents, under the
+//! settings of `docs/identity.md`.
 
 use std::sync::Arc;
 

@@ -113,14 +113,14 @@ impl Principal {
         )))
     }
 
-    /// 403 unless the principal has every permission of the role that it lets runs work with: who may choose a
-    /// role, or what is done with it, would else have the role's permissions.
+    /// 403 unless the principal has every permission of the role that it lets runs work with: who may choose
+    /// a role, or what is done with it, would else have the role's permissions.
     pub fn require_role(&self, role: RunAsRole) -> Result<()> {
         self.require_all_of(role.role())
     }
 
-    /// Returns roles that the principal gives to another, each once. 400 for none, 403 unless the principal has
-    /// every permission of each.
+    /// Returns roles that the principal gives to another, each once. 400 for none, 403 unless the principal
+    /// has every permission of each.
     pub fn grantable(&self, field: &str, roles: &[Role]) -> Result<Vec<Role>> {
         let mut distinct: Vec<Role> = Vec::new();
         for role in roles {

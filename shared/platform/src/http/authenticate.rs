@@ -25,7 +25,8 @@ pub const API_KEY_PREFIX: &str = "sk-";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
     Headers,
-    /// A token also as `access_token` in the query, with the project as `project`, because a browser's EventSource cannot set a header.
+    /// A token also as `access_token` in the query, with the project as `project`, because a browser's
+    /// EventSource cannot set a header.
     HeadersOrQuery,
 }
 
