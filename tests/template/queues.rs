@@ -40,10 +40,20 @@ fn function_that_causes_its_own_messages_may_do_so_without_end() {
             .map(|(_, mapping)| mapping["EventSourceArn"].to_string())
             .collect();
         let role = function["Role"]["Fn::GetAtt"][0].as_str().unwrap();
-        let statements = template()["Resources"][role]["Properties"]["Policies"].to_string();
+        let policies = template()["Resources"][role]["Properties"]["Policies"].as_array();
+        let statements = policies.into_iter().flatten().flat_map(|policy| {
+            policy["PolicyDocument"]["Statement"]
+                .as_array()
+                .into_iter()
+                .flatten()
+        });
         // Events on the bus come back to the matcher, and start runs, whose hints go to the worker.
-        let sends = own.iter().any(|queue| statements.contains(queue.as_str()));
-        if !own.is_empty() && (sends || statements.contains("events:PutEvents")) {
+        let mut sends = statements.map(|statement| {
+            let (actions, resources) = (statement["Action"].to_string(), statement["Resource"].to_string());
+            let to_own = own.iter().any(|queue| resources.contains(queue.as_str()));
+            actions.contains("events:PutEvents") || (actions.contains("sqs:SendMessage") && to_own)
+        });
+        if !own.is_empty() && sends.any(|sends| sends) {
             assert_eq!(function["RecursiveLoop"], "Allow", "{name}");
             checked.push(name);
         }

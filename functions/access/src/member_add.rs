@@ -37,7 +37,7 @@ pub struct AddedMember {
     #[serde(flatten)]
     pub member: Member,
     /// What may not be as intended; left out where there is nothing to say.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

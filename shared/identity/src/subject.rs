@@ -5,7 +5,7 @@ use platform::error::{Error, Result};
 use platform::tenant::check_id;
 use serde_json::Value;
 
-use crate::claims::{Claims, Found, Source, find, has_one_of};
+use crate::claims::{Claims, Found, Source, find, has_one_of, texts};
 use crate::settings::Provider;
 use crate::times::end_of;
 
@@ -157,7 +157,8 @@ fn check_required(claims: &Claims, provider: &Provider) -> Result<()> {
 
 fn check_audience(claims: &Claims, provider: &Provider) -> Result<()> {
     let mut names = provider.audience_claims.iter();
-    if names.any(|claim| has_one_of(claims, claim, &provider.audiences)) {
+    let is_text = |claim: &String| find(claims, claim).and_then(texts).is_some();
+    if names.any(|claim| is_text(claim) && has_one_of(claims, claim, &provider.audiences)) {
         return Ok(());
     }
     Err(Error::unauthenticated(

@@ -183,7 +183,10 @@ pub fn refusal(error: JwtError) -> Error {
 pub fn part(token: &str, position: usize) -> Option<Map<String, Value>> {
     let encoded = token.split('.').nth(position)?;
     let json = URL_SAFE_NO_PAD.decode(encoded).ok()?;
-    strict::json_object(&mut serde_json::Deserializer::from_slice(&json)).ok()
+    let mut json = serde_json::Deserializer::from_str(std::str::from_utf8(&json).ok()?);
+    let object = strict::json_object(&mut json).ok()?;
+    json.end().ok()?;
+    Some(object)
 }
 
 /// Parses the header of a token. Rejects headers that the library accepts although they are invalid.
