@@ -24,7 +24,7 @@ pub struct WhoamiArguments {
     /// File with the token.
     #[arg(long, conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// Project to choose among several, as X-Millrace-Project does: <project> or <account>/<project>.
+    /// Project to choose among several, as X-Millrace-Project does: `<project>` or `<account>/<project>`.
     #[arg(long)]
     choose: Option<String>,
     /// Looks at the settings alone (MILLRACE_IDENTITY and so on), without records: no API key and no
