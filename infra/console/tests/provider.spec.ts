@@ -45,7 +45,7 @@ async function start(console: string): Promise<{ issuer: string; server: Server 
   return { issuer, server };
 }
 
-test('a user of a provider signs in, chooses a project, and signs out', async ({ browser }) => {
+test('a user of a provider signs in, chooses a project, and signs out @smoke', async ({ browser }) => {
   const port = await Runner.freePort();
   const home = `http://127.0.0.1:${port}/console`;
   const { issuer, server } = await start(home);
