@@ -25,7 +25,7 @@ async fn key_is_made_used_rotated_and_revoked_through_the_api() {
     let created = service.post(&admin, "/keys", &body).await.expect_status(201);
     let key = created.body["key"].as_str().unwrap().to_owned();
     let path = format!("/keys/{}", created.id());
-    assert_eq!(created.header("location"), format!("/api/v1{path}"));
+    assert!(created.header("location").ends_with(&format!("/api/v1{path}")));
     assert_eq!(created.body["roles"], json!(["reader"]));
     for (method_path, status) in [
         ("/prompts", 200),
@@ -215,7 +215,7 @@ async fn members_of_projects_work_with_tokens_that_name_only_them_locally() {
         .await;
     let added = added.expect_status(201);
     let path = format!("/members/{}", added.id());
-    assert_eq!(added.header("location"), format!("/api/v1{path}"));
+    assert!(added.header("location").ends_with(&format!("/api/v1{path}")));
     let again = service
         .post(&bea, "/members", &body)
         .header("x-millrace-project", "one")
