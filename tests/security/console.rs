@@ -192,7 +192,7 @@ async fn without_a_built_console_the_first_page_is_the_reference_locally() {
 }
 
 #[test]
-fn a_console_that_cannot_be_read_or_has_no_place_for_the_proof_stops_the_start() {
+fn a_console_that_cannot_be_read_or_has_no_place_for_the_proof_stops_the_start_locally() {
     let folder = tempfile::tempdir().unwrap();
     let old = folder.path().join("old");
     std::fs::create_dir_all(old.join("assets")).unwrap();
