@@ -60,6 +60,7 @@ async fn handler(
     if body.expires_at.is_some_and(|end| end <= call.now) {
         return Err(Error::invalid_field("expires_at", "is not in the future."));
     }
+    call.principal.require_end(body.expires_at)?;
     let new = NewApiKey {
         id: call.new_id(),
         name: body.name,

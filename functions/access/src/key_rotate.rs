@@ -71,6 +71,7 @@ async fn handler(
     if before.expires_at.is_some_and(|end| end <= call.now) {
         return Err(Error::conflict("The API key has expired; create another one."));
     }
+    call.principal.require_end(before.expires_at)?;
     // The caller gets the secret, and so the permissions of the key.
     let roles: Vec<Role> = before.roles.iter().filter_map(|role| role.parse().ok()).collect();
     if !roles.is_empty() {

@@ -60,7 +60,6 @@ pub struct PreviousSecret {
     pub valid_until: UtcTime,
 }
 
-/// A key to create.
 pub struct NewApiKey {
     pub id: String,
     pub name: String,

@@ -331,30 +331,30 @@ mod tests {
             source.read("account").unwrap()
         };
         let claims = claims(json!({ "org": "acme", "orgs": ["one"], "many": ["a", "b"], "flag": true }));
-        let found = |source: Value| {
+        let text_of = |source: Value| {
             let text = read(source).find(&claims).map_err(Some)?;
             text.map(|text| text.text).ok_or(None::<String>)
         };
-        assert_eq!(found(json!("org")), Ok("acme".to_owned()));
-        assert_eq!(found(json!(["none", "orgs"])), Ok("one".to_owned()));
-        assert_eq!(found(json!({ "value": "here" })), Ok("here".to_owned()));
+        assert_eq!(text_of(json!("org")), Ok("acme".to_owned()));
+        assert_eq!(text_of(json!(["none", "orgs"])), Ok("one".to_owned()));
+        assert_eq!(text_of(json!({ "value": "here" })), Ok("here".to_owned()));
         assert_eq!(
-            found(json!({ "claim": "none", "default": "d" })),
+            text_of(json!({ "claim": "none", "default": "d" })),
             Ok("d".to_owned())
         );
         assert_eq!(
-            found(json!({ "claim": "org", "default": "d" })),
+            text_of(json!({ "claim": "org", "default": "d" })),
             Ok("acme".to_owned())
         );
-        assert_eq!(found(json!("none")), Err(None));
+        assert_eq!(text_of(json!("none")), Err(None));
         assert!(
-            found(json!("many"))
+            text_of(json!("many"))
                 .unwrap_err()
                 .unwrap()
                 .contains("several values")
         );
         assert!(
-            found(json!("flag"))
+            text_of(json!("flag"))
                 .unwrap_err()
                 .unwrap()
                 .contains("is not a text")
@@ -371,13 +371,13 @@ mod tests {
         }))
         .unwrap();
         let roles = roles.read(&[]);
-        let found = |value: Value| roles.find(&claims(value)).unwrap();
+        let roles_of = |value: Value| roles.find(&claims(value)).unwrap();
         assert_eq!(
-            found(json!({ "groups": ["Admins of all", "account_admin"], "scope": "dev x" })),
+            roles_of(json!({ "groups": ["Admins of all", "account_admin"], "scope": "dev x" })),
             ["reader", "project_admin", "developer", "executor"]
         );
         assert_eq!(
-            found(json!({ "groups": "Admins of all" })),
+            roles_of(json!({ "groups": "Admins of all" })),
             ["reader", "project_admin"]
         );
         let plain: WrittenRoles = serde_json::from_value(json!("roles")).unwrap();

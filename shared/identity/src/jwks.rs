@@ -108,9 +108,11 @@ pub struct VerifyingKey {
     pub algorithm: Algorithm,
 }
 
+/// Keys with their ids, where they have one.
+type Keys = Vec<(Option<String>, Arc<VerifyingKey>)>;
+
 struct Loaded {
-    /// With their ids, where they have one.
-    keys: Vec<(Option<String>, Arc<VerifyingKey>)>,
+    keys: Keys,
     at: UtcTime,
     generation: u64,
 }
@@ -208,7 +210,7 @@ impl Jwks {
 
     /// Reads the keys now, and returns the number of those that can verify tokens. 503 if there is none.
     pub async fn check(&self) -> Result<usize> {
-        match self.load(0).await?.keys.len() {
+        match self.read().await?.len() {
             0 => Err(Error::unavailable(format!(
                 "no key at {} can verify tokens",
                 self.source
@@ -218,6 +220,16 @@ impl Jwks {
     }
 
     async fn load(&self, generation: u64) -> Result<Arc<Loaded>> {
+        let loaded = Arc::new(Loaded {
+            keys: self.read().await?,
+            at: self.clock.now(),
+            generation,
+        });
+        *self.loaded.write() = Some(Arc::clone(&loaded));
+        Ok(loaded)
+    }
+
+    async fn read(&self) -> Result<Keys> {
         let text = match &self.source {
             JwksSource::File(path) => tokio::fs::read(path).await.map_err(|error| {
                 Error::unavailable(format!("the key set {} cannot be read: {error}", path.display()))
@@ -234,13 +246,7 @@ impl Jwks {
             let id = jwk.common.key_id.clone();
             verifying_key(jwk).map(|key| (id, Arc::new(key)))
         });
-        let loaded = Arc::new(Loaded {
-            keys: keys.collect(),
-            at: self.clock.now(),
-            generation,
-        });
-        *self.loaded.write() = Some(Arc::clone(&loaded));
-        Ok(loaded)
+        Ok(keys.collect())
     }
 
     /// Returns where the issuer publishes its keys.

@@ -31,11 +31,10 @@ use platform::records::Table;
 use platform::signing::SigningKey;
 
 pub use explain::Explanation;
-pub use memberships::PROJECT_HEADER;
 pub use settings::{Provider, names_provider, providers};
 pub use subject::{MAX_USER_ID, check_user};
 
-use memberships::{Memberships, in_project};
+use memberships::{Memberships, choose, in_project};
 use records::api_keys::ApiKeys;
 use records::members::{Member, Members};
 use verifier::{Bearer, Verifier};
@@ -97,9 +96,10 @@ impl Identity {
             Bearer::User(subject) => subject,
         };
         if self.verifier.has_memberships(&subject) {
+            let members = self.memberships.of_user(&subject).await?;
             return Ok(Caller {
-                members: self.memberships.of_user(&subject).await?,
-                principal: self.memberships.principal(&subject, project).await,
+                principal: choose(&subject, &members, project),
+                members,
             });
         }
         let principal = subject.principal();

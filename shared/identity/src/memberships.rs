@@ -22,7 +22,7 @@ const MAX_USERS: Option<NonZeroUsize> = NonZeroUsize::new(1_024);
 /// Most projects that a refusal names.
 const MAX_NAMED: usize = 10;
 /// Header that chooses a project.
-pub const PROJECT_HEADER: &str = "X-Millrace-Project";
+const PROJECT_HEADER: &str = "X-Millrace-Project";
 
 type OfUser = Arc<[Member]>;
 
@@ -74,48 +74,47 @@ impl Memberships {
             .put(user_id.to_owned(), (now, Arc::clone(&members)));
         Ok(members)
     }
+}
 
-    /// Returns the principal of a user in the project that the request names, or in the only one. 403 where
-    /// the user is no member, or must choose.
-    ///
-    /// Where the token or the settings say the account, only its projects count: administrators of another
-    /// account cannot add the user to anything.
-    pub async fn principal(&self, subject: &Subject, project: Option<&str>) -> Result<Principal> {
-        let members = self.of_user(subject).await?;
-        let own = subject.principal();
-        if let Some(own) = own.filter(|own| own.project_id.is_some() || own.administers_account())
-            && let Ok(own) = in_project(own, project)
-        {
-            let of_project = |member: &&Member| own.project_id.as_ref() == Some(&member.project_id);
-            return Ok(match members.iter().find(of_project) {
-                Some(member) => with_roles(own, member),
-                None => own,
-            });
-        }
-        let mut chosen = members.iter().filter(|member| fits(member, project));
-        match (chosen.next(), chosen.next(), project) {
-            (Some(member), None, _) => Ok(of_member(subject, member)),
-            (Some(_), Some(_), None) => Err(Error::forbidden(format!(
-                "The user is a member of several projects. Say which one in the header {PROJECT_HEADER}: {}.",
-                list(&members)
-            ))),
-            (Some(_), Some(_), Some(name)) => Err(Error::forbidden(format!(
-                "Several accounts have a project '{name}'. Say which one in the header {PROJECT_HEADER}: {}.",
-                list(&members)
-            ))),
-            (None, _, None) => Err(Error::forbidden(format!(
-                "The user '{}' is a member of no project. An administrator of one adds members by POST /members or \
-                 `ops member add`.",
-                subject.user
-            ))),
-            (None, _, Some(name)) => Err(Error::forbidden(match members.is_empty() {
-                true => format!("The user is no member of the project '{name}', nor of another one."),
-                false => format!(
-                    "The user is no member of the project '{name}', but of {}.",
-                    list(&members)
-                ),
-            })),
-        }
+/// Returns the principal of a user in the project that the request names, or in the only one. 403 where
+/// the user is no member, or must choose.
+///
+/// Memberships are those that count ([`Memberships::of_user`]): administrators of another account than that of
+/// the token cannot add the user to anything.
+pub fn choose(subject: &Subject, members: &[Member], project: Option<&str>) -> Result<Principal> {
+    let own = subject.principal();
+    if let Some(own) = own.filter(|own| own.project_id.is_some() || own.administers_account())
+        && let Ok(own) = in_project(own, project)
+    {
+        let of_project = |member: &&Member| own.project_id.as_ref() == Some(&member.project_id);
+        return Ok(match members.iter().find(of_project) {
+            Some(member) => with_roles(own, member),
+            None => own,
+        });
+    }
+    let mut chosen = members.iter().filter(|member| fits(member, project));
+    match (chosen.next(), chosen.next(), project) {
+        (Some(member), None, _) => Ok(of_member(subject, member)),
+        (Some(_), Some(_), None) => Err(Error::forbidden(format!(
+            "The user is a member of several projects. Say which one in the header {PROJECT_HEADER}: {}.",
+            list(members)
+        ))),
+        (Some(_), Some(_), Some(name)) => Err(Error::forbidden(format!(
+            "Several accounts have a project '{name}'. Say which one in the header {PROJECT_HEADER}: {}.",
+            list(members)
+        ))),
+        (None, _, None) => Err(Error::forbidden(format!(
+            "The user '{}' is a member of no project. An administrator of one adds members by POST /members or \
+             `ops member add`.",
+            subject.user
+        ))),
+        (None, _, Some(name)) => Err(Error::forbidden(match members.is_empty() {
+            true => format!("The user is no member of the project '{name}', nor of another one."),
+            false => format!(
+                "The user is no member of the project '{name}', but of {}.",
+                list(members)
+            ),
+        })),
     }
 }
 

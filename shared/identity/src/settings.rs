@@ -11,7 +11,7 @@ use platform::auth::{Permission, Role};
 use platform::config::{ConfigError, Environment, Secret, variables};
 use platform::http::strict;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::claims::{OneOrMany, RoleSource, Source, WrittenRoles, WrittenSource};
 use crate::jwks::JwksSource;
@@ -52,7 +52,7 @@ pub struct Provider {
 /// A provider as settings write it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ProviderSettings {
     #[serde(default)]
     preset: Option<String>,
     issuer: Option<OneOrMany>,
@@ -105,32 +105,18 @@ pub fn providers(environment: &Environment) -> Result<Vec<Provider>, ConfigError
 }
 
 fn short_form(environment: &Environment) -> Result<Provider, ConfigError> {
-    let millrace = presets::find("millrace");
-    let written = Written {
-        preset: None,
-        issuer: Some(OneOrMany::One(environment.required(variables::TOKEN_ISSUER)?)),
-        jwks: Some(environment.required(variables::JWKS)?),
-        audience: OneOrMany::One(environment.required(variables::TOKEN_AUDIENCE)?),
-        audience_claims: None,
-        require: BTreeMap::new(),
-        user: None,
-        account: None,
-        project: None,
-        tenant: None,
-        account_name: None,
-        project_name: None,
-        roles: None,
-        permissions: None,
-        memberships: false,
-        user_prefix: String::new(),
-    };
-    let preset = millrace.ok_or_else(|| ConfigError::new("there is no preset of our own"))?;
+    let settings = json!({
+        "preset": "millrace",
+        "issuer": environment.required(variables::TOKEN_ISSUER)?,
+        "jwks": environment.required(variables::JWKS)?,
+        "audience": environment.required(variables::TOKEN_AUDIENCE)?,
+    });
     let shared_secret = environment
         .optional(variables::TOKEN_SHARED_SECRET)
         .map(Secret::new);
     Ok(Provider {
         shared_secret,
-        ..provider(written, preset)?
+        ..read(settings)?
     })
 }
 
@@ -165,20 +151,25 @@ fn parse(text: &str, environment: &Environment) -> Result<Vec<Provider>, ConfigE
     }
     let mut providers = Vec::new();
     for (index, entry) in entries.into_iter().enumerate() {
-        let named = |reason: String| {
+        let provider = read(entry).map_err(|reason| {
             ConfigError::new(format!("MILLRACE_IDENTITY, provider {}: {reason}.", index + 1))
-        };
-        let written: Written = serde_json::from_value(entry).map_err(|error| named(error.to_string()))?;
-        let preset = preset_of(&written).map_err(|error| named(error.to_string()))?;
-        let read = provider(written, preset).map_err(|error| named(error.to_string()))?;
-        providers.push(read);
+        })?;
+        providers.push(provider);
     }
     keep_apart(&mut providers)?;
     Ok(providers)
 }
 
-fn preset_of(written: &Written) -> Result<&'static Preset, ConfigError> {
-    let name = written.preset.as_deref().unwrap_or("oidc");
+/// Reads the settings of one provider.
+fn read(settings: Value) -> Result<Provider, ConfigError> {
+    let settings: ProviderSettings =
+        serde_json::from_value(settings).map_err(|error| ConfigError::new(error.to_string()))?;
+    let preset = preset_of(&settings)?;
+    provider(settings, preset)
+}
+
+fn preset_of(settings: &ProviderSettings) -> Result<&'static Preset, ConfigError> {
+    let name = settings.preset.as_deref().unwrap_or("oidc");
     presets::find(name).ok_or_else(|| {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
         ConfigError::new(format!(
@@ -188,9 +179,9 @@ fn preset_of(written: &Written) -> Result<&'static Preset, ConfigError> {
     })
 }
 
-fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> {
+fn provider(settings: ProviderSettings, preset: &Preset) -> Result<Provider, ConfigError> {
     let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let issuers = match written.issuer {
+    let issuers = match settings.issuer {
         Some(issuer) => issuer.into_vec(),
         None => owned(preset.issuers),
     };
@@ -198,25 +189,30 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
         .first()
         .filter(|issuer| !issuer.is_empty())
         .ok_or_else(|| ConfigError::new("it has no `issuer`: the text that `iss` of its tokens has"))?;
-    let jwks = match &written.jwks {
+    let jwks = match &settings.jwks {
         Some(jwks) => JwksSource::parse(jwks)?,
         None => keys_of(preset.keys, first)?,
     };
-    let audiences: Vec<_> = written.audience.into_vec().into_iter().map(Value::from).collect();
+    let audiences: Vec<_> = settings
+        .audience
+        .into_vec()
+        .into_iter()
+        .map(Value::from)
+        .collect();
     if audiences.is_empty() || audiences.contains(&Value::from("")) {
         return Err(ConfigError::new(
             "`audience` is empty: it is what the provider puts into `aud` of tokens for this service",
         ));
     }
-    let source = |what, written: Option<WrittenSource>, paths: &[&str]| match written {
-        Some(written) => written.read(what),
+    let source = |what, source: Option<WrittenSource>, paths: &[&str]| match source {
+        Some(source) => source.read(what),
         None => Ok(Source {
             paths: owned(paths),
             default: None,
         }),
     };
-    let names = |written: Option<WrittenRoles>, paths: &[&str]| match written {
-        Some(written) => written.read(paths),
+    let names = |roles: Option<WrittenRoles>, paths: &[&str]| match roles {
+        Some(roles) => roles.read(paths),
         None => RoleSource {
             paths: owned(paths),
             ..RoleSource::default()
@@ -226,7 +222,7 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
     for (claim, value) in preset.required {
         required.insert((*claim).to_owned(), vec![Value::from(*value)]);
     }
-    for (claim, value) in written.require {
+    for (claim, value) in settings.require {
         let values = match value {
             Value::Array(values) => values,
             value => vec![value],
@@ -241,20 +237,20 @@ fn provider(written: Written, preset: &Preset) -> Result<Provider, ConfigError> 
     }
     let provider = Provider {
         audiences,
-        audience_claims: written
+        audience_claims: settings
             .audience_claims
             .unwrap_or_else(|| owned(preset.audience_claims)),
         required,
-        user: source("user", written.user, preset.user)?,
-        account: source("account", written.account, preset.account)?,
-        project: source("project", written.project, preset.project)?,
-        tenant: source("tenant", written.tenant, preset.tenant)?,
-        account_name: source("account_name", written.account_name, preset.account_name)?,
-        project_name: source("project_name", written.project_name, preset.project_name)?,
-        roles: names(written.roles, preset.roles),
-        permissions: names(written.permissions, preset.permissions),
-        memberships: written.memberships,
-        user_prefix: written.user_prefix,
+        user: source("user", settings.user, preset.user)?,
+        account: source("account", settings.account, preset.account)?,
+        project: source("project", settings.project, preset.project)?,
+        tenant: source("tenant", settings.tenant, preset.tenant)?,
+        account_name: source("account_name", settings.account_name, preset.account_name)?,
+        project_name: source("project_name", settings.project_name, preset.project_name)?,
+        roles: names(settings.roles, preset.roles),
+        permissions: names(settings.permissions, preset.permissions),
+        memberships: settings.memberships,
+        user_prefix: settings.user_prefix,
         foreign_prefixes: Vec::new(),
         shared_secret: None,
         jwks,

@@ -16,7 +16,6 @@ use crate::subject::Subject;
 /// dropped, which costs one check each.
 const MAX_TOKENS: usize = 1_024;
 
-/// A checked token.
 #[derive(Clone)]
 pub struct Checked {
     pub subject: Arc<Subject>,

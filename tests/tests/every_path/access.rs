@@ -143,6 +143,25 @@ async fn caller_gives_only_what_the_caller_has() {
         .post(&admin, &path, &json!({}))
         .await
         .expect_error(403, "forbidden");
+    // A key with an end makes nothing that opens for longer, and its secret before a rotation not even that.
+    let body = json!({ "name": "short", "roles": ["project_admin"], "expires_at": "2100-01-01T00:00:00Z" });
+    let short = service.post(&admin, "/keys", &body).await.expect_status(201);
+    let first = short.body["key"].as_str().unwrap();
+    for (end, status) in [
+        (json!(null), 403),
+        (json!("2100-01-01T00:00:01Z"), 403),
+        (json!("2099-12-31T00:00:00Z"), 201),
+    ] {
+        let body = json!({ "name": "k", "roles": ["reader"], "expires_at": end });
+        service.post(first, "/keys", &body).await.expect_status(status);
+    }
+    let rotate = format!("/keys/{}/rotate", short.id());
+    service.post(first, &rotate, &json!({})).await.expect_status(200);
+    service
+        .post(first, &rotate, &json!({}))
+        .await
+        .expect_error(403, "forbidden");
+
     for (body, word) in [
         (
             json!({ "name": "k", "roles": ["reader"], "expires_at": "2020-01-01T00:00:00Z" }),

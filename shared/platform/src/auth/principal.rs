@@ -135,6 +135,18 @@ impl Principal {
         Ok(distinct)
     }
 
+    /// 403 for an API key that would make a credential with a later end than its own; None is no end.
+    pub fn require_end(&self, end: Option<UtcTime>) -> Result<()> {
+        match (&self.kind, self.valid_until) {
+            (PrincipalKind::ApiKey(_), Some(own)) if end.is_none_or(|end| end > own) => {
+                Err(Error::forbidden(format!(
+                    "The API key of this request ends at {own}, so it makes no key that opens for longer."
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn require_all_of(&self, role: Role) -> Result<()> {
         let needed = role.permissions().iter();
         let missing: Vec<_> = needed
