@@ -85,7 +85,7 @@ pub use environment::variable;
 pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
-pub use process::Process;
+pub use process::{Process, memory_kb};
 pub use program::{Finished, binary, peers_node, peers_python, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;

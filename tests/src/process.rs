@@ -96,10 +96,7 @@ impl Process {
 
     /// Returns its memory in KB; 0 where the system does not report it.
     pub fn memory_kb(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.trim().split(' ').next());
-        number.and_then(|number| number.parse().ok()).unwrap_or_default()
+        memory_kb(self.child.id())
     }
 
     /// Returns the processor time of its threads so far, in milliseconds and steps of ten; None where the
@@ -155,4 +152,12 @@ fn lines(child: &mut Child) -> mpsc::Receiver<String> {
         }
     });
     receiver
+}
+
+/// Returns the memory of a process in KB; 0 where the system does not report it.
+pub fn memory_kb(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.trim().split(' ').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
-use events::matching::{EventToMatch, MAX_LINEAGE, Match};
+use events::matching::{EventToMatch, MAX_LINEAGE, Match, Matches};
 use events::payload;
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
@@ -97,14 +97,14 @@ async fn insert_foreign_event(
 /// Starts a delivery for each matching subscription, and signals the listening runs. Returns the number of
 /// matching subscriptions. A delivery that cannot be started does not stop the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
-    let (set, listeners) = matcher.sets.get(event.tenant).await?;
     let text = event.envelope.to_json()?;
-    let matches = set.matches(&EventToMatch {
+    let event_to_match = EventToMatch {
         envelope: event.envelope,
         text: &text,
         lineage: &event.record.lineage,
         private_to: event.record.private_to.as_deref(),
-    })?;
+    };
+    let Matches { matches, listeners } = matcher.sets.matches(event.tenant, &event_to_match).await?;
     let mut starts = Vec::new();
     for matched in &matches {
         starts.push(begin(matcher, event, matched));

@@ -38,6 +38,7 @@ use workflow::Registry;
 
 #[derive(Clone)]
 pub struct SubscriptionServices {
+    pub subscriptions: Subscriptions,
     /// Holds events and deliveries.
     pub events: Table,
     /// Signs the cursors of searches.
@@ -52,12 +53,14 @@ pub struct SubscriptionServices {
 
 impl SubscriptionServices {
     pub fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
+        let records = deployment.table(variables::RECORDS_TABLE)?;
         Ok(Self {
+            subscriptions: Subscriptions::new(records.clone()).limited_by(deployment.environment())?,
             events: deployment.table(variables::EVENTS_TABLE)?,
             tokens: PageTokens::from_deployment(deployment)?,
             sealer: deployment.sealer(variables::SEALING_KEY)?,
             outbound: Outbound::from_deployment(deployment)?,
-            processes: Processes::new(deployment.table(variables::RECORDS_TABLE)?),
+            processes: Processes::new(records),
             workflow_types: registry.workflow_names().into(),
         })
     }
@@ -80,11 +83,10 @@ impl FromRef<App> for Platform {
 
 /// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
-    let subscriptions = Subscriptions::new(platform.records.clone());
     let app = App {
-        subscriptions: subscriptions.clone(),
+        subscriptions: parts.subscriptions.clone(),
         subscribing: Subscribing {
-            subscriptions,
+            subscriptions: parts.subscriptions,
             processes: parts.processes,
             sealer: parts.sealer,
             outbound: parts.outbound,

@@ -41,12 +41,9 @@ async fn handler(
     Path(path): Path<SubscriptionPath>,
 ) -> Result<Reply<Deleted>> {
     let tenant = call.tenant()?;
-    let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
-    let subscription = StoredSubscription::from_record(&record)?;
-    subscription.check_unprotected()?;
-    let replaces = subscription.overrides_system_subscription_id.as_deref();
+    let may_go = StoredSubscription::check_unprotected;
     app.subscriptions
-        .remove(&tenant, &subscription.id, replaces)
+        .remove(&tenant, &path.subscription_id, may_go)
         .await?;
     Ok(Reply::ok(Deleted::one(path.subscription_id)))
 }

@@ -21,7 +21,7 @@ use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::races::{RacePolicy, Races};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::records::audit::AuditAction;
 use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
@@ -181,7 +181,7 @@ async fn handler(
             .settle_secret(&tenant, &mut subscription, rotation, call.now)
             .await?;
         let next = subscription.record(record.revision + 1)?;
-        if app.subscriptions.save(&tenant, &next).await? == Written::Done {
+        if app.subscriptions.save(&tenant, &record, &next).await? == Outcome::Done {
             let answer = SubscriptionWithSecret::new(&tenant, subscription, secret);
             return Ok(Reply::ok(answer).etag(&next.revision.to_string()));
         }

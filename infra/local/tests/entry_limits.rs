@@ -12,8 +12,9 @@ use local::data_dir::DataDir;
 use local::issuer::{Issuer, Subject};
 use local::runner::Service;
 use local::services::{Ports, RECORDS_TABLE, Services};
+use platform::config::{Environment, variables};
 use platform::http::service::service;
-use platform::records::{Changes, Condition, Key, Query, Table, Written};
+use platform::records::{Changes, Condition, Key, Outcome, Query, Table, Written};
 use platform::{Clock, ErrorKind, Result, Tenant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -81,7 +82,7 @@ impl World {
 
     async fn remove(&self, id: &str) -> Result<()> {
         match self.kind {
-            Kind::Subscriptions => self.subscriptions.remove(&tenant(), id, None).await,
+            Kind::Subscriptions => self.subscriptions.remove(&tenant(), id, |_| Ok(())).await,
             Kind::Channels => self.channels.remove(&tenant(), id).await,
         }
     }
@@ -146,19 +147,46 @@ async fn creations_and_deletions_are_counted() {
 async fn a_change_keeps_the_count() {
     let (_folder, world) = World::new(Kind::Subscriptions).await;
     world.add("a").await.unwrap();
-    let before = world.subscriptions.last_change(&tenant()).await.unwrap();
-    let (id, revision, document) = ("a".to_owned(), 2, "{}".to_owned());
+    let state = async || world.subscriptions.state(&tenant()).await.unwrap();
+    let before = state().await;
+    let old = world.subscriptions.get(&tenant(), "a").await.unwrap();
     let next = SubscriptionRecord {
-        id,
-        revision,
-        document,
+        revision: 2,
+        document: "{\"a\":1}".to_owned(),
+        ..old.clone()
     };
-    assert_eq!(
-        world.subscriptions.save(&tenant(), &next).await.unwrap(),
-        Written::Done
-    );
-    assert_ne!(world.subscriptions.last_change(&tenant()).await.unwrap(), before);
+    let saved = world.subscriptions.save(&tenant(), &old, &next).await.unwrap();
+    assert_eq!(saved, Outcome::Done);
+    // What has changed since it was read is not written.
+    let again = world.subscriptions.save(&tenant(), &old, &next).await.unwrap();
+    assert_eq!(again, Outcome::Refused(None));
+    let after = state().await;
+    assert_eq!((before.bytes, after.bytes), (2, 7));
+    assert_eq!(after.change, before.change.map(|change| change + 1));
     assert_eq!(world.count().await, Some(1));
+}
+
+#[tokio::test]
+async fn a_setting_limits_the_subscriptions() {
+    let (_folder, world) = World::new(Kind::Subscriptions).await;
+    let limited = |value: &str| {
+        let variables = [(variables::MAX_SUBSCRIPTIONS.name.to_owned(), value.to_owned())];
+        let environment = Environment::from_variables(variables).unwrap();
+        world.subscriptions.clone().limited_by(&environment)
+    };
+    for value in ["0", "100001", "many"] {
+        let refusal = limited(value).err().unwrap().to_string();
+        assert!(refusal.contains("MILLRACE_MAX_SUBSCRIPTIONS"), "{refusal}");
+    }
+    let two = World {
+        subscriptions: limited("2").unwrap(),
+        ..world.clone()
+    };
+    two.add("a").await.unwrap();
+    two.add("b").await.unwrap();
+    let refusal = two.add("c").await.unwrap_err();
+    assert_eq!(refusal.kind(), ErrorKind::Conflict);
+    assert!(refusal.message().contains("has 2 subscriptions"), "{refusal}");
 }
 
 #[tokio::test]

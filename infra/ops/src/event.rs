@@ -49,7 +49,7 @@ pub async fn run(command: EventCommand, target: &Target, output: Output) -> Resu
 async fn dry_run(envelope: &Envelope, target: &Target, output: Output) -> Result<()> {
     let tenant = envelope.tenant()?;
     let records = Subscriptions::new(target.records.clone()).list(&tenant).await?;
-    let set = SubscriptionSet::compile(&records, None);
+    let set = SubscriptionSet::compile(&records);
     let verdicts = set.explain(&EventToMatch {
         envelope,
         text: &envelope.to_json()?,

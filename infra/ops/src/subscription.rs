@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use events::records::subscriptions::Subscriptions;
 use events::subscribing::{CreateSubscription, Origin, Subscribing};
-use events::subscription::StoredSubscription;
 use platform::config::Secret;
 use platform::http::json;
 use platform::records::audit::AuditAction;
@@ -83,11 +81,9 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
             )
         }
         SubscriptionCommand::Delete { subscription } => {
-            let subscriptions = Subscriptions::new(target.records.clone());
-            let record = subscriptions.get(&target.tenant, &subscription).await?;
-            let replaces = StoredSubscription::from_record(&record)?.overrides_system_subscription_id;
-            subscriptions
-                .remove(&target.tenant, &subscription, replaces.as_deref())
+            target
+                .subscriptions()?
+                .remove(&target.tenant, &subscription, |_| Ok(()))
                 .await?;
             target
                 .audit(AuditAction::Delete, "event_subscription", &subscription)
@@ -100,7 +96,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
 
 fn subscribing(target: &Target) -> Result<Subscribing> {
     Ok(Subscribing {
-        subscriptions: Subscriptions::new(target.records.clone()),
+        subscriptions: target.subscriptions()?,
         processes: Processes::new(target.records.clone()),
         sealer: target.sealer()?,
         outbound: target.outbound()?,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use identity::Identity;
 use local::arguments::DEFAULT_DATA_DIR;
@@ -187,6 +188,14 @@ impl Target {
     /// Returns what authenticates the callers.
     pub fn identity(&self) -> Result<Identity> {
         Identity::from_deployment(&self.deployment).map_err(refused)
+    }
+
+    /// Returns the subscriptions, as many of which a project may have as the setting says.
+    pub fn subscriptions(&self) -> Result<Subscriptions> {
+        let subscriptions = Subscriptions::new(self.records.clone());
+        subscriptions
+            .limited_by(self.deployment.environment())
+            .map_err(refused)
     }
 
     /// Returns the sealer of signing secrets.

@@ -60,6 +60,11 @@ fn matching() -> Result<Vec<Row>> {
             format!("{what}: compiling all"),
             Figure::Milliseconds(number("compile_ms")),
         ));
+        rows.push(Row::new(
+            PART,
+            format!("{what}: memory"),
+            Figure::Megabytes(number("set_kb") / 1_024.0),
+        ));
     }
     Ok(rows)
 }

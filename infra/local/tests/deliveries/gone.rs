@@ -7,18 +7,23 @@ use events::subscription::StoredSubscription;
 use crate::world::World;
 
 impl World {
-    async fn subscription(&self, id: &str) -> (StoredSubscription, u64) {
+    async fn subscription(&self, id: &str) -> StoredSubscription {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
-        (StoredSubscription::from_record(&record).unwrap(), record.revision)
+        StoredSubscription::from_record(&record).unwrap()
     }
 
     async fn enable(&self, id: &str) {
-        let (mut subscription, revision) = self.subscription(id).await;
+        let before = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
+        let mut subscription = StoredSubscription::from_record(&before).unwrap();
         subscription.enabled = true;
         subscription.disabled = None;
-        let next = subscription.record(revision + 1).unwrap();
-        let result = self.matcher.subscriptions.save(&self.tenant, &next).await;
-        assert_eq!(result.unwrap(), platform::records::Written::Done);
+        let next = subscription.record(before.revision + 1).unwrap();
+        let result = self
+            .matcher
+            .subscriptions
+            .save(&self.tenant, &before, &next)
+            .await;
+        assert_eq!(result.unwrap(), platform::records::Outcome::Done);
     }
 }
 
@@ -35,7 +40,7 @@ async fn what_a_receiver_that_is_gone_cancelled_is_delivered_once_it_is_back() {
     world.event(None).await;
     world.settle().await;
 
-    let (subscription, _) = world.subscription(&id).await;
+    let subscription = world.subscription(&id).await;
     let gone = world
         .all()
         .await

@@ -28,7 +28,8 @@ async fn listen(world: &World, run_id: &str, listener_id: &str, filter: Value) {
 
 /// Reads the count as the matcher does.
 async fn count(world: &World) -> u64 {
-    world.matcher.sets.get(&world.tenant).await.unwrap().1
+    let state = world.matcher.subscriptions.state(&world.tenant).await;
+    state.unwrap().listeners
 }
 
 async fn result(world: &World, workflow_type: &str) -> Value {

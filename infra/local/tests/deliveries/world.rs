@@ -409,10 +409,10 @@ impl World {
         let outcome = self
             .matcher
             .subscriptions
-            .save(&self.tenant, &next)
+            .save(&self.tenant, &record, &next)
             .await
             .unwrap();
-        assert_eq!(outcome, platform::records::Written::Done);
+        assert_eq!(outcome, platform::records::Outcome::Done);
     }
 
     /// Publishes an external event. Returns its id.

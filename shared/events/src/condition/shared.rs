@@ -1,16 +1,17 @@
 //! Compiles equal conditions of a project once, and evaluates them once on an event.
 
-use std::collections::btree_map::{BTreeMap, Entry};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
 use platform::{Error, Result};
 use serde_json::{Map, Value as Json};
+use sha2::{Digest as _, Sha256};
 
 use super::{Condition, Subject, Unanswered};
 
-/// The conditions of a project, each once, by their text.
+/// The conditions of a project that its subscriptions have, each once, by the digest of their texts.
 #[derive(Default)]
-pub struct SharedConditions(BTreeMap<String, SharedCondition>);
+pub struct SharedConditions(HashMap<[u8; 32], (usize, Weak<Condition>)>);
 
 /// A condition of a project, which its subscriptions with an equal one share.
 #[derive(Clone)]
@@ -30,14 +31,18 @@ impl SharedConditions {
     /// Compiles a condition, unless an equal one is there. Fails with 400 and the fault.
     pub fn compile(&mut self, condition: &Map<String, Json>) -> Result<SharedCondition> {
         let text = serde_json::to_string(condition).map_err(Error::internal)?;
-        let number = self.0.len();
-        Ok(match self.0.entry(text) {
-            Entry::Occupied(equal) => equal.get().clone(),
-            Entry::Vacant(vacant) => {
-                let condition = Arc::new(Condition::compile(condition)?);
-                vacant.insert(SharedCondition { number, condition }).clone()
-            }
-        })
+        let next = self.0.len();
+        let (number, equal) = self
+            .0
+            .entry(Sha256::digest(text).into())
+            .or_insert((next, Weak::new()));
+        let number = *number;
+        if let Some(condition) = equal.upgrade() {
+            return Ok(SharedCondition { number, condition });
+        }
+        let condition = Arc::new(Condition::compile(condition)?);
+        *equal = Arc::downgrade(&condition);
+        Ok(SharedCondition { number, condition })
     }
 }
 

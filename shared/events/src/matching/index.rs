@@ -1,6 +1,7 @@
 //! Selects the subscriptions whose filter may take an event, by category, action and resource type.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::envelope::{Category, Envelope};
 use crate::filter::{Filter, is_open};
@@ -10,18 +11,39 @@ use crate::filter::{Filter, is_open};
 const MAX_KEYS: usize = 512;
 
 /// A category, and the numbers of an action and a resource type; None stands for all.
-type Key = (Option<Category>, Option<usize>, Option<usize>);
+type Key = (Option<Category>, Option<u32>, Option<u32>);
 
 #[derive(Default)]
 pub(super) struct Index {
     /// Numbers of the names in the lists of filters.
-    names: HashMap<String, usize>,
-    places: HashMap<Key, Vec<usize>>,
+    names: HashMap<String, u32>,
+    places: HashMap<Key, Vec<u32>>,
 }
 
 impl Index {
     /// Adds the filter at a place. Returns whether its lists take every event that it is selected for.
-    pub fn add(&mut self, filter: &Filter, place: usize) -> bool {
+    pub fn add(&mut self, filter: &Filter, place: u32) -> bool {
+        let (keys, is_exact) = self.keys(filter);
+        for key in keys {
+            self.places.entry(key).or_default().push(place);
+        }
+        is_exact
+    }
+
+    /// Removes a filter that was added at a place.
+    pub fn remove(&mut self, filter: &Filter, place: u32) {
+        for key in self.keys(filter).0 {
+            if let Entry::Occupied(mut places) = self.places.entry(key) {
+                places.get_mut().retain(|other| *other != place);
+                if places.get().is_empty() {
+                    places.remove();
+                }
+            }
+        }
+    }
+
+    /// Returns the keys of a filter, each once, and whether its lists take every event with one of them.
+    fn keys(&mut self, filter: &Filter) -> (Vec<Key>, bool) {
         let categories = filter.categories();
         let categories: Vec<_> = match categories.len() == Category::ALL.len() {
             true => vec![None],
@@ -38,28 +60,33 @@ impl Index {
             };
             *longer = vec![None];
         }
-        let is_exact =
-            |numbers: &[Option<usize>], list: &[String]| numbers.contains(&None) == list.is_empty();
+        let is_exact = |numbers: &[Option<u32>], list: &[String]| numbers.contains(&None) == list.is_empty();
         let is_exact = is_exact(&actions, &filter.action) && is_exact(&resource_types, &filter.resource_type);
+        let mut keys = Vec::with_capacity(categories.len() * actions.len() * resource_types.len());
         for category in categories {
             for action in &actions {
-                for resource_type in &resource_types {
-                    let places = self.places.entry((category, *action, *resource_type));
-                    places.or_default().push(place);
-                }
+                keys.extend(
+                    resource_types
+                        .iter()
+                        .map(|resource_type| (category, *action, *resource_type)),
+                );
             }
         }
-        is_exact
+        (keys, is_exact)
     }
 
     /// Returns the numbers of the names in a list, each once; None where it takes more names than it has.
-    fn numbers(&mut self, list: &[String]) -> Vec<Option<usize>> {
+    fn numbers(&mut self, list: &[String]) -> Vec<Option<u32>> {
         if list.is_empty() || list.iter().any(|entry| is_open(entry)) {
             return vec![None];
         }
         let number = |name: &String| {
-            let next = self.names.len();
-            Some(*self.names.entry(name.clone()).or_insert(next))
+            if let Some(number) = self.names.get(name) {
+                return Some(*number);
+            }
+            let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+            self.names.insert(name.clone(), next);
+            Some(next)
         };
         let mut numbers: Vec<_> = list.iter().map(number).collect();
         numbers.sort_unstable();
@@ -67,22 +94,28 @@ impl Index {
         numbers
     }
 
-    /// Returns the places of the filters that an event selects, each once, in their order.
-    pub fn select(&self, event: &Envelope) -> Vec<usize> {
+    /// Returns the places of the filters that an event selects, each once, in their order: a filter has all
+    /// names of a list or their numbers, so one of its keys at most is one of the event's.
+    pub fn select(&self, event: &Envelope) -> Vec<u32> {
         let number = |name: &String| self.names.get(name).copied();
         let mut places = Vec::new();
         for category in [Some(event.event_category), None] {
-            for action in [number(&event.action), None] {
-                for resource_type in [number(&event.resource_type), None] {
+            for action in unlike(number(&event.action)) {
+                for resource_type in unlike(number(&event.resource_type)) {
                     let selected = self.places.get(&(category, action, resource_type));
                     places.extend(selected.into_iter().flatten());
                 }
             }
         }
-        places.sort_unstable();
-        places.dedup();
+        // A stable sort takes little time over few lists that are in order.
+        places.sort();
         places
     }
+}
+
+/// Returns the parts of keys that take a name: its number, where it has one, and that of all names.
+fn unlike(number: Option<u32>) -> impl Iterator<Item = Option<u32>> {
+    number.into_iter().map(Some).chain([None])
 }
 
 #[cfg(test)]
@@ -150,18 +183,28 @@ mod tests {
         #[test]
         fn filters_that_take_an_event_are_selected_and_exact_ones_alone(filters in prop::collection::vec(filter(), 1..8)) {
             let mut index = Index::default();
-            let exact: Vec<_> = filters.iter().enumerate().map(|(place, filter)| index.add(filter, place)).collect();
+            let exact: Vec<_> = (0..).zip(&filters).map(|(place, filter)| index.add(filter, place)).collect();
+            // What is removed, and what is added again, leaves no trace.
+            for (place, filter) in (0..).zip(&filters) {
+                index.add(filter, place + 100);
+            }
+            for (place, filter) in (0..).zip(&filters) {
+                index.remove(filter, place + 100);
+                index.remove(filter, place);
+                index.add(filter, place);
+            }
             for category in Category::ALL {
                 for action in NAMES {
                     for resource_type in NAMES {
                         let event = event(category, action, resource_type);
                         let selected = index.select(&event);
                         prop_assert!(selected.is_sorted_by(|one, other| one < other));
-                        for (place, filter) in filters.iter().enumerate() {
+                        prop_assert!(selected.iter().all(|place| *place < 100));
+                        for ((place, filter), is_exact) in (0..).zip(&filters).zip(&exact) {
                             let takes = filter.refuses(&event).is_none();
                             let is_selected = selected.contains(&place);
                             prop_assert!(is_selected || !takes, "{filter:?} {event:?}");
-                            prop_assert!(takes || !(is_selected && exact[place]), "{filter:?} {event:?}");
+                            prop_assert!(takes || !(is_selected && *is_exact), "{filter:?} {event:?}");
                         }
                     }
                 }

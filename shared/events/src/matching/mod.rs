@@ -1,50 +1,67 @@
 //! Finds the subscriptions that match an event.
 //!
-//! The subscriptions of a project are compiled once and cached until one of them changes. An index by
-//! category, action and resource type leaves few candidates, so that the cost of a match depends on the
+//! The subscriptions of a project are compiled once and cached; one that changes is compiled again. An index
+//! by category, action and resource type leaves few candidates, so that the cost of a match depends on the
 //! candidates and their different conditions, and not on the number of subscriptions.
 
 mod index;
+mod sets;
 
-use std::collections::HashSet;
-use std::num::NonZeroUsize;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use lru::LruCache;
-use parking_lot::Mutex;
-use platform::{Error, Result, Tenant};
+use platform::Result;
 use tracing::error;
 
 use self::index::Index;
+pub use self::sets::{Matches, SubscriptionSets};
 use crate::condition::{Condition, SharedCondition, SharedConditions, Subject, Unanswered};
 use crate::envelope::Envelope;
 use crate::filter::{Filter, Refusal};
-use crate::records::subscriptions::{SubscriptionRecord, Subscriptions};
+use crate::records::subscriptions::SubscriptionRecord;
 use crate::subscription::StoredSubscription;
 
 /// Maximum length of the chain of subscriptions that led to an event which is still matched.
 pub const MAX_LINEAGE: usize = 5;
-/// Maximum number of projects in the cache.
-const MAX_PROJECTS: Option<NonZeroUsize> = NonZeroUsize::new(1_000);
-/// Number of attempts to read subscriptions that change meanwhile.
-const MAX_READS: u32 = 16;
+/// Changes of a small set after which it is compiled anew.
+const MIN_CHANGES: usize = 1_000;
 
-/// A compiled subscription that can match.
+/// A compiled subscription.
 struct Entry {
+    /// Without its condition, which is compiled.
     subscription: Arc<StoredSubscription>,
     revision: u64,
+    /// None where it has none, or one that cannot be read.
     condition: Option<SharedCondition>,
-    /// Whether the lists of its filter take every event that the index selects it for.
-    is_exact: bool,
+    is_readable: bool,
+    /// Size of its record's document, in bytes.
+    bytes: usize,
+    state: State,
+}
+
+/// Whether a subscription can match.
+#[derive(Clone, Copy)]
+enum State {
+    /// It is in the index; `is_exact` where the lists of its filter take every event that the index selects it
+    /// for.
+    Indexed { is_exact: bool },
+    /// It can match nothing, for this reason.
+    Idle(&'static str),
 }
 
 /// Compiled subscriptions of a project.
+#[derive(Default)]
 pub struct SubscriptionSet {
-    change_id: Option<String>,
-    entries: Vec<Entry>,
+    /// A deleted subscription leaves its place empty.
+    entries: Vec<Option<Entry>>,
+    places: HashMap<String, u32>,
+    /// System subscriptions that are replaced, by the subscriptions that replace them.
+    overriding: HashMap<String, String>,
     index: Index,
-    /// Subscriptions that can match nothing, with the reason.
-    idle: Vec<(Arc<StoredSubscription>, &'static str)>,
+    conditions: SharedConditions,
+    bytes: usize,
+    /// Subscriptions that were added, changed or removed.
+    changes: usize,
 }
 
 /// An event to match.
@@ -77,86 +94,151 @@ pub struct Verdict {
 }
 
 impl SubscriptionSet {
-    /// Compiles the subscriptions of a project. A subscription that cannot be parsed matches nothing and is
-    /// logged.
-    pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
-        let read = |record: &SubscriptionRecord| {
-            let read = StoredSubscription::from_record(record);
-            let read = read.inspect_err(
-                |cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"),
-            );
-            Some((Arc::new(read.ok()?), record.revision))
-        };
-        let subscriptions: Vec<_> = records.iter().filter_map(read).collect();
-        let overriding = || {
-            subscriptions.iter().filter_map(|(own, _)| {
-                let system = own.overrides_system_subscription_id.clone()?;
-                Some((system, own))
-            })
-        };
-        let replaced: HashSet<String> = overriding().map(|(system, _)| system).collect();
-        // No project silences a protected one: only a subscription that takes events replaces it.
-        let replaced_protected: HashSet<String> = overriding()
-            .filter(|(_, own)| takes_events(own))
-            .map(|(system, _)| system)
-            .collect();
-        let mut set = Self {
-            change_id,
-            entries: Vec::new(),
-            index: Index::default(),
-            idle: Vec::new(),
-        };
-        let mut conditions = SharedConditions::default();
-        for (subscription, revision) in subscriptions {
-            if !subscription.enabled {
-                set.idle.push((subscription, "it is disabled"));
-            } else if subscription.is_system
-                && match subscription.protected {
-                    true => replaced_protected.contains(&subscription.id),
-                    false => replaced.contains(&subscription.id),
-                }
-            {
-                set.idle
-                    .push((subscription, "another subscription takes its place"));
-            } else {
-                set.add(subscription, revision, &mut conditions);
-            }
-        }
+    /// Compiles the subscriptions of a project.
+    pub fn compile(records: &[SubscriptionRecord]) -> Self {
+        let mut set = Self::default();
+        records.iter().for_each(|record| set.put(record));
         set
     }
 
-    fn add(
+    /// Adds a subscription, or replaces the one with its id. One that cannot be parsed matches nothing and is
+    /// logged.
+    pub fn put(&mut self, record: &SubscriptionRecord) {
+        let place = self.remove(&record.id);
+        match StoredSubscription::from_record(record) {
+            Ok(subscription) => self.insert(place, subscription, record),
+            Err(cause) => error!(subscription_id = record.id, %cause, "a subscription cannot be read"),
+        }
+    }
+
+    fn insert(
         &mut self,
-        subscription: Arc<StoredSubscription>,
-        revision: u64,
-        conditions: &mut SharedConditions,
+        place: Option<u32>,
+        mut subscription: StoredSubscription,
+        record: &SubscriptionRecord,
     ) {
-        let condition = subscription.filter.condition.as_ref();
-        let compiled = condition.map(|condition| conditions.compile(condition));
-        let condition = match compiled.transpose() {
-            Ok(condition) => condition,
-            Err(cause) => {
-                error!(subscription_id = subscription.id, %cause, "a condition cannot be compiled");
-                self.idle.push((subscription, "its condition cannot be read"));
-                return;
+        let condition = subscription.filter.condition.take();
+        let condition = condition.map(|condition| self.conditions.compile(&condition));
+        let condition = condition.transpose().inspect_err(
+            |cause| error!(subscription_id = record.id, %cause, "a condition cannot be compiled"),
+        );
+        let replaces = subscription.overrides_system_subscription_id.clone();
+        let entry = Entry {
+            subscription: Arc::new(subscription),
+            revision: record.revision,
+            is_readable: condition.is_ok(),
+            condition: condition.ok().flatten(),
+            bytes: record.document.len(),
+            state: State::Idle("it is not settled"),
+        };
+        self.bytes += entry.bytes;
+        let place = place.unwrap_or_else(|| {
+            self.entries.push(None);
+            u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
+        });
+        if let Some(slot) = self.entries.get_mut(place as usize) {
+            *slot = Some(entry);
+        }
+        self.places.insert(record.id.clone(), place);
+        self.settle(place);
+        if let Some(system) = replaces {
+            self.overriding.insert(system.clone(), record.id.clone());
+            self.settle_system(&system);
+        }
+    }
+
+    /// Removes a subscription, and returns its place.
+    pub fn remove(&mut self, id: &str) -> Option<u32> {
+        self.changes += 1;
+        let place = self.places.remove(id)?;
+        let entry = self.entries.get_mut(place as usize)?.take()?;
+        if let State::Indexed { .. } = entry.state {
+            self.index.remove(&entry.subscription.filter, place);
+        }
+        self.bytes -= entry.bytes;
+        if let Some(system) = &entry.subscription.overrides_system_subscription_id
+            && self.overriding.get(system).is_some_and(|own| own == id)
+        {
+            self.overriding.remove(system);
+            self.settle_system(system);
+        }
+        Some(place)
+    }
+
+    fn settle_system(&mut self, id: &str) {
+        if let Some(place) = self.places.get(id) {
+            self.settle(*place);
+        }
+    }
+
+    /// Decides whether the subscription at a place can match, and adds it to the index or removes it.
+    fn settle(&mut self, place: u32) {
+        let Some(entry) = self.entry(place) else {
+            return;
+        };
+        let why_idle = self.why_idle(entry);
+        let subscription = Arc::clone(&entry.subscription);
+        let state = match (entry.state, why_idle) {
+            (State::Indexed { .. }, None) => return,
+            (State::Idle(_), None) => State::Indexed {
+                is_exact: self.index.add(&subscription.filter, place),
+            },
+            (before, Some(why)) => {
+                if let State::Indexed { .. } = before {
+                    self.index.remove(&subscription.filter, place);
+                }
+                State::Idle(why)
             }
         };
-        let is_exact = self.index.add(&subscription.filter, self.entries.len());
-        self.entries.push(Entry {
-            subscription,
-            revision,
-            condition,
-            is_exact,
-        });
+        if let Some(Some(entry)) = self.entries.get_mut(place as usize) {
+            entry.state = state;
+        }
+    }
+
+    /// Returns why a subscription can match nothing.
+    fn why_idle(&self, entry: &Entry) -> Option<&'static str> {
+        let subscription = &entry.subscription;
+        let own = self
+            .overriding
+            .get(&subscription.id)
+            .filter(|_| subscription.is_system);
+        let own = own.and_then(|own| self.entry(*self.places.get(own)?));
+        if !subscription.enabled {
+            Some("it is disabled")
+        // No project silences a protected one: only a subscription that takes events replaces it.
+        } else if own.is_some_and(|own| !subscription.protected || own.takes_events()) {
+            Some("another subscription takes its place")
+        } else if !entry.is_readable {
+            Some("its condition cannot be read")
+        } else {
+            None
+        }
+    }
+
+    fn entry(&self, place: u32) -> Option<&Entry> {
+        self.entries.get(place as usize)?.as_ref()
+    }
+
+    /// Returns the size of the documents of its subscriptions, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns whether so much has changed that what is removed may take as much room as what is there.
+    pub fn is_worn(&self) -> bool {
+        self.changes > 2 * self.places.len() + MIN_CHANGES
     }
 
     /// Returns the subscriptions that match an event, and those whose condition has no result for it.
     pub fn matches(&self, event: &EventToMatch<'_>) -> Result<Vec<Match>> {
         let mut subject = None;
         let mut matched = Vec::new();
-        let places = self.index.select(event.envelope).into_iter();
-        for entry in places.filter_map(|place| self.entries.get(place)) {
-            let unanswered = match why_not(entry, event, entry.is_exact, &mut subject)? {
+        for place in self.index.select(event.envelope) {
+            let Some(entry) = self.entry(place) else {
+                continue;
+            };
+            let is_taken = matches!(entry.state, State::Indexed { is_exact: true });
+            let unanswered = match why_not(entry, event, is_taken, &mut subject)? {
                 None => None,
                 Some(WhyNot::Unanswered(cause)) => Some(cause.to_string()),
                 Some(_) => continue,
@@ -174,19 +256,19 @@ impl SubscriptionSet {
     pub fn explain(&self, event: &EventToMatch<'_>) -> Result<Vec<Verdict>> {
         let mut subject = None;
         let mut verdicts = Vec::new();
-        for entry in &self.entries {
-            verdicts.push(Verdict {
-                subscription: Arc::clone(&entry.subscription),
-                why_not: why_not(entry, event, false, &mut subject)?.map(|why| {
+        for entry in self.entries.iter().flatten() {
+            let why_not = match entry.state {
+                State::Idle(why) => Some(why.to_owned()),
+                State::Indexed { .. } => why_not(entry, event, false, &mut subject)?.map(|why| {
                     let condition = entry.condition.as_ref().map(|shared| &*shared.condition);
                     why.sentence(event.envelope, condition, subject.as_ref())
                 }),
+            };
+            verdicts.push(Verdict {
+                subscription: Arc::clone(&entry.subscription),
+                why_not,
             });
         }
-        verdicts.extend(self.idle.iter().map(|(subscription, why)| Verdict {
-            subscription: Arc::clone(subscription),
-            why_not: Some((*why).to_owned()),
-        }));
         verdicts.sort_by(|one, other| one.subscription.id.cmp(&other.subscription.id));
         Ok(verdicts)
     }
@@ -278,46 +360,10 @@ fn why_condition_fails(holds: std::result::Result<bool, Unanswered>) -> Option<W
     }
 }
 
-/// Returns whether a subscription takes events: it is enabled, and its condition can be read.
-fn takes_events(subscription: &StoredSubscription) -> bool {
-    let condition = subscription.filter.condition.as_ref();
-    subscription.enabled && condition.is_none_or(|condition| Condition::compile(condition).is_ok())
-}
-
-/// Caches the compiled subscriptions of projects with recent events.
-pub struct SubscriptionSets {
-    subscriptions: Subscriptions,
-    kept: Mutex<LruCache<Tenant, Arc<SubscriptionSet>>>,
-}
-
-impl SubscriptionSets {
-    pub fn new(subscriptions: Subscriptions) -> Self {
-        Self {
-            subscriptions,
-            kept: Mutex::new(LruCache::new(MAX_PROJECTS.unwrap_or(NonZeroUsize::MIN))),
-        }
-    }
-
-    /// Returns the current subscriptions of a project, and the number of its listening runs.
-    pub async fn get(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
-        let mut last = self.subscriptions.state(tenant).await?;
-        let kept = self.kept.lock().get(tenant).cloned();
-        if let Some(set) = kept.filter(|set| set.change_id == last.change_id) {
-            return Ok((set, last.listeners));
-        }
-        for _ in 0..MAX_READS {
-            let records = self.subscriptions.list(tenant).await?;
-            let after = self.subscriptions.state(tenant).await?;
-            if after.change_id == last.change_id {
-                let set = Arc::new(SubscriptionSet::compile(&records, after.change_id));
-                self.kept.lock().put(tenant.clone(), Arc::clone(&set));
-                return Ok((set, after.listeners));
-            }
-            last = after;
-        }
-        Err(Error::unavailable(
-            "the subscriptions of a project change all the time",
-        ))
+impl Entry {
+    /// Returns whether it takes events: it is enabled, and its condition can be read.
+    fn takes_events(&self) -> bool {
+        self.subscription.enabled && self.is_readable
     }
 }
 
@@ -343,6 +389,14 @@ mod tests {
         }
     }
 
+    /// Returns the ids of the subscriptions that can match.
+    fn taking(set: &SubscriptionSet) -> String {
+        let entries = set.entries.iter().flatten();
+        let indexed = entries.filter(|entry| matches!(entry.state, State::Indexed { .. }));
+        let ids: Vec<_> = indexed.map(|entry| entry.subscription.id.as_str()).collect();
+        ids.join(" ")
+    }
+
     #[test]
     fn override_that_takes_no_events_silences_no_protected_subscription() {
         let unreadable = json!({ "filter": { "condition": { "no_such_operator": [] } } });
@@ -360,13 +414,8 @@ mod tests {
                 record("own", &own),
                 record("system", &json!({ "is_system": true, "protected": protected })),
             ];
-            let set = SubscriptionSet::compile(&records, None);
-            let taking: Vec<_> = set
-                .entries
-                .iter()
-                .map(|entry| entry.subscription.id.as_str())
-                .collect();
-            assert_eq!(taking.join(" "), expected, "{protected} {own}");
+            let set = SubscriptionSet::compile(&records);
+            assert_eq!(taking(&set), expected, "{protected} {own}");
         }
     }
 }

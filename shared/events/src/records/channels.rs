@@ -5,7 +5,7 @@ use platform::records::{Condition, Outcome, Query, Rows, Table, Written, keys};
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 
-use crate::records::entries::Entries;
+use crate::records::entries::{Entries, Growth, Limits, MAX_ENTRIES};
 
 /// Stored form of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,10 @@ impl Channels {
             table: table.clone(),
             plural: "channels",
             counter: keys::channels_changed,
+            limits: Limits {
+                entries: MAX_ENTRIES,
+                bytes: u64::MAX,
+            },
         };
         Self { table, entries }
     }
@@ -50,11 +54,10 @@ impl Channels {
     }
 
     /// Adds a channel; 409 if the project already has [`MAX_ENTRIES`].
-    ///
-    /// [`MAX_ENTRIES`]: crate::records::entries::MAX_ENTRIES
     pub async fn insert(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<()> {
         let key = keys::channel(tenant, &record.id);
-        let added = self.entries.add(tenant, |transaction| {
+        let growth = Growth { entries: 1, bytes: 0 };
+        let added = self.entries.change(tenant, growth, |transaction, _| {
             transaction.put(&key, record, Condition::Absent)
         });
         match added.await? {
@@ -78,9 +81,13 @@ impl Channels {
     /// Removes a channel, which then accepts nothing. 404 for a missing channel.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let key = keys::channel(tenant, id);
-        let removed = self
-            .entries
-            .remove(tenant, |transaction| transaction.delete(&key, Condition::Present));
+        let growth = Growth {
+            entries: -1,
+            bytes: 0,
+        };
+        let removed = self.entries.change(tenant, growth, |transaction, _| {
+            transaction.delete(&key, Condition::Present)
+        });
         match removed.await? {
             Outcome::Done => Ok(()),
             Outcome::Refused(_) => Err(missing(id)),

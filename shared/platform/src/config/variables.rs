@@ -96,6 +96,11 @@ pub const RETAIN_AUDIT_DAYS: Variable = variable(
     "MILLRACE_RETAIN_AUDIT_DAYS",
     "optional: days for which audit records are kept as records after they were archived; default 90",
 );
+pub const MAX_SUBSCRIPTIONS: Variable = number(
+    "MILLRACE_MAX_SUBSCRIPTIONS",
+    10_000,
+    "optional: event subscriptions that a project may have, up to 100,000; default 10,000",
+);
 pub const EVENT_DEAD_LETTER_QUEUE: Variable = variable(
     "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
     "URL of the SQS queue of events that cannot be read",
@@ -310,6 +315,7 @@ pub const ALL: &[Variable] = &[
     RETAIN_DELIVERIES_DAYS,
     RETAIN_EVENTS_DAYS,
     RETAIN_AUDIT_DAYS,
+    MAX_SUBSCRIPTIONS,
     EVENT_DEAD_LETTER_QUEUE,
     SEALING_KEY,
     SERVICE_KEY,

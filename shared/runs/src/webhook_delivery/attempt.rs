@@ -19,7 +19,7 @@ use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{self, Method, Outbound, OutboundError};
 use platform::races::{RacePolicy, Races};
-use platform::records::Written;
+use platform::records;
 use platform::records::audit::AuditAction;
 use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Result, Tenant, ids, metrics};
@@ -231,7 +231,7 @@ async fn disable(
         let now = webhooks.clock.now();
         subscription.disable_as_gone(delivery_id, system.reference(), now);
         let next = subscription.record(record.revision + 1)?;
-        if webhooks.subscriptions.save(tenant, &next).await? == Written::Done {
+        if webhooks.subscriptions.save(tenant, &record, &next).await? == records::Outcome::Done {
             warn!(
                 subscription_id = subscription.id,
                 "a subscription is disabled: its receiver is gone"

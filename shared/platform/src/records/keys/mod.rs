@@ -39,7 +39,8 @@
 //! | the runs that are due | runs, due | `runs-<shard>` | `<time>` |
 //! | the ended runs to remove in steps | runs, due | `run-removals-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
-//! | how many subscriptions and listeners a project has, and the last change of subscriptions | records | `A#P#subscriptions-changed` | `last` |
+//! | how many subscriptions and listeners a project has, and the number of the last change of subscriptions | records | `A#P#subscriptions-changed` | `last` |
+//! | a place in the ring of the last changes of a project's subscriptions | records | `A#P#subscription-changes` | `<number, 4 digits>` |
 //! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
 //! | a process by name and version; the processes of a project | records | `A#P#processes` | `<namespace>/<name>@<version>` |
 //! | the text of a definition of a process | records | `A#P#process-definition#<SHA-256>` | `text` |
@@ -47,7 +48,7 @@
 //! | whether inline definitions of a project may name secrets | records | `A#P#process-settings` | `inline` |
 //! | a run that waits for events; all of them | records | `A#P#listeners` | `<run id>#<listener id>` |
 //! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
-//! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
+//! | how many channels a project has, and the number of the last creation or deletion | records | `A#P#channels-changed` | `last` |
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
 //! | the unmatched events | events, due | `events-<shard>` | `<time>` |
 //! | the events to remove with their details | events, due | `event-removals` | `<time>` |
@@ -306,6 +307,11 @@ pub fn subscription(tenant: &Tenant, id: &str) -> Key {
 
 pub fn subscriptions_changed(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "subscriptions-changed"), "last")
+}
+
+/// Key of a place in the ring of the last changes of a project's subscriptions.
+pub fn subscription_change(tenant: &Tenant, place: u64) -> Key {
+    Key::new(pk(tenant, "subscription-changes"), format!("{place:04}"))
 }
 
 pub fn subscription_override(tenant: &Tenant, system: &str) -> Key {

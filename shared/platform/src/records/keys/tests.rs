@@ -35,6 +35,7 @@ fn every_key_begins_with_account_and_project() {
         runs_by(&runs(&tenant, 3), "type", "x"),
         subscription(&tenant, "x").pk,
         subscriptions_changed(&tenant).pk,
+        subscription_change(&tenant, 1).pk,
         subscription_override(&tenant, "x").pk,
         process(&tenant, "x", "y", "z").pk,
         process_definition(&tenant, "x").pk,
