@@ -26,6 +26,8 @@ STAGE = "dev"
 LOG_EVERY_S = 1
 # Those of `infra/local/src/issuer.rs`, whose tokens the deployment takes.
 ISSUER, AUDIENCE = "millrace-local", "millrace"
+# Identity providers whose tokens the deployment takes as well; all sign with the key of the local runner.
+PROVIDERS = ROOT / "tests" / "data" / "providers.json"
 CALLS_HEADING = """\
 # Which AWS calls each function makes, as `make test-lambda CALLS=<this file>` saw them: a line is the function, the action
 # in the words of an IAM policy, and the resource by its name in template.yaml. The calls by which Lambda itself reads a
@@ -119,12 +121,13 @@ def deployed(given, emulator, stack, state, port, calls):
         recorders[function] = Recorder(emulator.port, function, calls).start()
         return f"http://127.0.0.1:{recorders[function].port}"
 
+    jwks = str(keys / "keys" / "jwks.json")
+    ours = {"preset": "millrace", "issuer": ISSUER, "audience": AUDIENCE, "jwks": jwks}
+    others = [provider["settings"] | {"jwks": jwks} for provider in json.loads(PROVIDERS.read_text(encoding="utf-8"))]
     parameters = {
         "Architecture": architecture(),
-        "JwksUrl": str(keys / "keys" / "jwks.json"),
+        "Identity": json.dumps([ours, *others], separators=(",", ":")),
         "Stage": STAGE,
-        "TokenAudience": AUDIENCE,
-        "TokenIssuer": ISSUER,
     }
     base_url, ingest_url = f"http://127.0.0.1:{port}/{STAGE}/api/v1", f"http://127.0.0.1:{port}/ingest"
     stack.deploy(given.binaries, given.duckdb, given.console, parameters, base_url, ingest_url, endpoint_of)

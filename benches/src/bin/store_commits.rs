@@ -83,8 +83,8 @@ async fn write_run(store: &SqliteRecords, run: &str) -> Result<(), Box<dyn Error
         let (action, condition) = if version == 0 {
             let record = json!({
                 "version": version, "status": "running", "state": "a".repeat(600), "summary": { "title": run },
-                "gsi1pk": "project", "gsi1sk": run, "gsi2pk": "project#running", "gsi2sk": run,
-                "gsi3pk": "project#type", "gsi3sk": run, "due_shard": "0", "due_at": "2026-01-01T00:00:00Z",
+                "gsi1pk": "project", "listed_at": run, "gsi2pk": "project#running",
+                "gsi3pk": "project#type", "due_shard": "0", "due_at": "2026-01-01T00:00:00Z",
             });
             (Action::Put(Item::from_record(&key, &record)?), Condition::Absent)
         } else {

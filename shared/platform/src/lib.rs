@@ -24,6 +24,7 @@ pub mod records;
 pub mod sealing;
 pub mod secrets;
 pub mod signing;
+pub mod stored_json;
 pub mod telemetry;
 pub mod tenant;
 

@@ -25,7 +25,6 @@ mod started;
 pub mod state;
 pub mod status;
 pub mod store;
-pub mod stored_json;
 mod stored_time;
 pub mod stub;
 pub mod summary;

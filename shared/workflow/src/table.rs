@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use platform::objects::Objects;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, stored_json};
 use serde_json::value::RawValue;
 use tracing::warn;
 
@@ -13,7 +13,6 @@ use crate::records::{DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, 
 use crate::removal_plan::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Committed, Store};
-use crate::stored_json;
 use crate::summary::RunSummary;
 
 /// A larger state is kept in the bucket, and its record has the key.
@@ -77,6 +76,7 @@ impl TableStore {
                 events: stored_json::write(&serde_json::to_string(events).map_err(Error::internal)?)?,
             })
         });
+        let summary = serde_json::to_string(&RunSummary::from_state(state)).map_err(Error::internal)?;
         let due_at = draft.due_at();
         let planned = removal_plan::plan(state, removal_plan::has_more(draft, &json), self.runs.retention());
         let removal = planned.filter(|_| due_at.is_none());
@@ -86,7 +86,7 @@ impl TableStore {
                 status: state.status.as_str().to_owned(),
                 version: state.version,
                 state: json,
-                summary: serde_json::to_string(&RunSummary::from_state(state)).map_err(Error::internal)?,
+                summary: stored_json::write(&summary)?,
                 closed_at: state.closed_at,
                 expires_at: match removal {
                     Some(Removal::Expires(at)) => Some(at.as_seconds()),

@@ -12,5 +12,6 @@ mod http;
 mod ids;
 mod list_pages;
 mod parameters;
+mod providers;
 mod reference;
 mod robustness;

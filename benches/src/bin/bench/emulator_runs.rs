@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aws_sdk_dynamodb::types::{PutRequest, ReturnConsumedCapacity, WriteRequest};
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use events::records::listing_shards::ShardSchedule;
-use platform::Tenant;
 use platform::records::store::Item as RecordItem;
+use platform::{Tenant, stored_json};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use workflow::records::RunPlace;
@@ -122,12 +123,13 @@ fn filled_run(sample: &Item, id: &str, number: u64) -> Result<Item> {
     let (account, project) = PROJECT.split_once('#').unwrap_or_default();
     let key = place.key(&Tenant::new(account, project)?, &ShardSchedule::default());
     let mut item = sample.clone();
-    item.retain(|name, _| !name.starts_with("gsi") && !name.starts_with("due_"));
+    item.retain(|name, _| !name.starts_with("gsi") && name != "listed_at" && !name.starts_with("due_"));
     for (name, value) in RecordItem::from_record(&key, &json!({}))?.into_attributes() {
         item.insert(name, text(value.as_str().unwrap_or_default()));
     }
-    let summary = item.get("summary").and_then(|summary| summary.as_s().ok());
-    let mut summary: Value = serde_json::from_str(summary.ok_or("a run without a summary")?)?;
+    let summary = item.get("summary").and_then(|summary| summary.as_b().ok());
+    let summary = stored_json::text_of(summary.ok_or("a run without a summary")?.as_ref());
+    let mut summary: Value = serde_json::from_str(&stored_json::read(summary)?)?;
     for (pointer, value) in [
         ("/started_at", began.as_str()),
         ("/run_id", id),
@@ -141,7 +143,9 @@ fn filled_run(sample: &Item, id: &str, number: u64) -> Result<Item> {
     let about = about.ok_or("the summary of a run lacks /about")?;
     about.insert("document_id".to_owned(), json!(place.document_id));
     about.insert("rule_id".to_owned(), json!(place.rule_id));
-    item.insert("summary".into(), text(summary.to_string()));
+    let summary = stored_json::bytes_of(&stored_json::write(&summary.to_string())?);
+    let summary = Blob::new(summary.ok_or("a summary is not compressed")?);
+    item.insert("summary".into(), AttributeValue::B(summary));
     item.insert("status".into(), text(status));
     item.insert("closed_at".into(), text(&began));
     Ok(item)

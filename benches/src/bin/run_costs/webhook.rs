@@ -32,6 +32,7 @@ use platform::records::audit::AuditTrail;
 use platform::sealing::{OpenedOnce, Place, Sealer};
 use platform::{Tenant, ids};
 use process::records::processes::Processes;
+use rand::RngExt as _;
 use runs::process::Evaluator;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
@@ -215,11 +216,29 @@ fn channel(wiring: &Wiring) -> StoredChannel {
     }
 }
 
-/// Returns an event with a body of a kilobyte.
+/// Returns an event with a body of about a kilobyte, such as shops send.
 fn event(wiring: &Wiring) -> Result<Envelope, Error> {
     let now = wiring.clock.now();
     let id = ids::new_id(now);
-    let body = raw(&json!({ "text": "x".repeat(1_000) }))?;
+    let mut random = rand::rng();
+    let mut number = |digits: u32| random.random_range(10_u64.pow(digits - 1)..10_u64.pow(digits));
+    let line = |id: u64, variant: u64| {
+        json!({
+            "id": id, "variant_id": variant, "title": "Espresso cup, blue, 80 ml", "quantity": 2, "price": "12.50",
+            "sku": format!("CUP-{variant}"), "fulfillment_service": "manual", "taxable": true,
+        })
+    };
+    let body = raw(&json!({
+        "id": number(13), "order_number": number(5), "email": format!("customer.{}@example.com", number(6)),
+        "created_at": now.to_string(), "currency": "EUR", "total_price": "37.40", "financial_status": "paid",
+        "token": format!("{:032x}", u128::from(number(19)) * u128::from(number(18))),
+        "customer": { "id": number(13), "first_name": "Ada", "last_name": "Lovelace", "phone": format!("+49{}", number(10)) },
+        "shipping_address": {
+            "address1": "Lindenstrasse 17", "city": "Berlin", "zip": format!("{}", number(5)), "country": "Germany",
+            "latitude": 52.5200066, "longitude": 13.404954,
+        },
+        "line_items": [line(number(14), number(14)), line(number(14), number(14))],
+    }))?;
     Ok(Envelope {
         event_id: id.clone(),
         event_category: Category::External,

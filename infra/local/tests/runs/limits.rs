@@ -1,6 +1,7 @@
 //! Tests the limits of a run, and those of a table's transaction.
 
 use platform::ErrorKind;
+use platform::stored_json;
 use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
@@ -8,7 +9,7 @@ use workflow::records::{RunPlace, RunWrite};
 use workflow::status::RunStatus;
 use workflow::store::{Commit, Committed};
 use workflow::updates::{MAX_UPDATES, updates_since};
-use workflow::{Payload, limits, stored_json};
+use workflow::{Payload, limits};
 
 use crate::world::World;
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use events::records::deliveries::DeliveryRecord;
 use platform::objects::Objects;
 use platform::records::Key;
 use platform::records::keys::EVENT_REMOVALS;
@@ -35,7 +36,6 @@ pub async fn deliveries_agree_with_their_runs(
         .collect();
     let mut events = 0;
     for (key, record) in records {
-        let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
         if key.sk == "event" {
             events += 1;
             check_event(key, record, findings);
@@ -44,18 +44,19 @@ pub async fn deliveries_agree_with_their_runs(
             continue;
         }
         let tenant = key.pk.split("#delivery#").next().unwrap_or_default();
-        let is_over = ["succeeded", "failed", "cancelled"].contains(&text("status"));
+        let delivery = DeliveryRecord::from_stored(record.clone())?;
+        let is_over = delivery.status.is_final();
         if !is_over && record.get("expires_at").is_some() {
             findings.push(format!("The delivery {} is open, and expires.", key.pk));
         }
-        let event = format!("{tenant}#event#{}", text("event_id"));
+        let event = format!("{tenant}#event#{}", delivery.event_id);
         if !is_over && !events_there.contains(event.as_str()) {
             findings.push(format!("The delivery {} is open and its event is gone.", key.pk));
         }
-        if text("workflow_run_id").is_empty() {
+        let Some(run_id) = &delivery.workflow_run_id else {
             continue;
-        }
-        let place = format!("{tenant}#run#{}", text("workflow_run_id"));
+        };
+        let place = format!("{tenant}#run#{run_id}");
         let state = match states.get(place.as_str()) {
             Some(record) => read_state(record, objects).await?,
             None => {
@@ -64,12 +65,12 @@ pub async fn deliveries_agree_with_their_runs(
             }
         };
         // A delivery that joined an existing run by workflow id does not follow that run's status.
-        let is_carried_out = state.delivery.as_ref().is_some_and(|link| link.id == text("id"));
-        if is_carried_out && !agrees(text("status"), &state) {
+        let is_carried_out = state.delivery.as_ref().is_some_and(|link| link.id == delivery.id);
+        let status = delivery.status.as_str();
+        if is_carried_out && !agrees(status, &state) {
             findings.push(format!(
-                "The delivery {} is {} and its run {} is {}.",
+                "The delivery {} is {status} and its run {} is {}.",
                 key.pk,
-                text("status"),
                 state.run_id,
                 state.status.as_str()
             ));

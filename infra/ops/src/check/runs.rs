@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::objects::Objects;
 use platform::records::Key;
 use platform::records::keys::DueKind;
+use platform::stored_json;
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use workflow::event::{Event, EventKind};
 use workflow::object_keys::ELSEWHERE;
 use workflow::records::REMOVED;
 use workflow::state::RunState;
-use workflow::stored_json;
 
 use super::events::is_expired;
 

@@ -1,5 +1,7 @@
 //! Creates tables for tests, as `template.yaml` creates them in the cloud.
 
+use std::collections::BTreeSet;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
@@ -46,11 +48,8 @@ pub async fn create_table(sdk: &SdkConfig, name: &str, kind: TableKind) -> Resul
 
 fn attributes(kind: TableKind) -> Result<Vec<AttributeDefinition>> {
     let of_indexes = indexes(kind).iter().flat_map(|index| key_names(index));
-    ["pk".into(), "sk".into()]
-        .into_iter()
-        .chain(of_indexes)
-        .map(|name| attribute(&name))
-        .collect()
+    let names: BTreeSet<_> = ["pk".into(), "sk".into()].into_iter().chain(of_indexes).collect();
+    names.iter().map(|name| attribute(name)).collect()
 }
 
 fn further_indexes(kind: TableKind) -> Result<Vec<GlobalSecondaryIndex>> {

@@ -7,7 +7,7 @@ use platform::error::Result;
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{Changes, Condition};
 
-use super::attribute::{Attributes, attribute};
+use super::attribute::{Attributes, attribute, attribute_of, text_attribute};
 
 /// Attribute names by their placeholders in an expression.
 pub(super) type Names = HashMap<String, String>;
@@ -44,7 +44,7 @@ pub(super) fn condition_values(condition: &Condition) -> Option<Attributes> {
         Condition::NumberIs(_, number) | Condition::NumberBelow(_, number) => {
             AttributeValue::N(number.to_string())
         }
-        Condition::TextIs(_, text) => AttributeValue::S(text.clone()),
+        Condition::TextIs(_, text) => text_attribute(text),
         Condition::AbsentOrExpired(now) => AttributeValue::N(now.to_string()),
         Condition::Absent | Condition::Present | Condition::Has(_) | Condition::Lacks(_) => return None,
     };
@@ -87,8 +87,8 @@ pub(super) fn update_names(changes: &Changes, condition: Option<&Condition>) -> 
 
 pub(super) fn update_values(changes: &Changes, condition: Option<&Condition>) -> Result<Option<Attributes>> {
     let mut values = condition.and_then(condition_values).unwrap_or_default();
-    for (place, (_, value)) in changes.set.iter().enumerate() {
-        values.insert(format!(":s{place}"), attribute(value)?);
+    for (place, (name, value)) in changes.set.iter().enumerate() {
+        values.insert(format!(":s{place}"), attribute_of(name, value)?);
     }
     for (place, (_, appended)) in changes.append.iter().enumerate() {
         values.insert(format!(":a{place}"), attribute(appended)?);

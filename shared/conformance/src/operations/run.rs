@@ -112,7 +112,9 @@ fn step(tables: &Tables, prefix: &str, change: &Change) -> Step {
     let action = match &change.action {
         Act::Put(attributes, places) => {
             for place in places {
-                key = key.with_index(place.index, pk(prefix, place.pk), place.sk);
+                key = key
+                    .listed_at(place.sk)
+                    .with_index(place.index, pk(prefix, place.pk));
             }
             let mut item = Item::from_record(&key, &serde_json::json!({})).unwrap();
             for (name, value) in attributes {

@@ -57,7 +57,7 @@ async fn an_item_needs_both_keys_to_be_in_an_index(subject: &Subject) {
     let query = Query::partition(&in_index).gsi1();
     let item = subject.put(&key, &json!({})).await;
     subject.shows(table, &query, &[item]).await;
-    for half in ["gsi1pk", "gsi1sk"] {
+    for half in ["gsi1pk", "listed_at"] {
         subject.put(&key, &json!({})).await;
         let written = subject
             .write(&key, Action::Update(Changes::default().remove(half)), None)
@@ -108,13 +108,13 @@ async fn a_place_is_a_text_within_limits(subject: &Subject) {
         (Some(Gap::IndexKeyLength), long(2_049), json!("a")),
         (Some(Gap::IndexKeyLength), json!("a"), long(1_025)),
     ] {
-        let item = Item::from_record(&key, &json!({ "gsi1pk": pk, "gsi1sk": sk })).unwrap();
+        let item = Item::from_record(&key, &json!({ "gsi1pk": pk, "listed_at": sk })).unwrap();
         let put = subject.write(&key, Action::Put(item.clone()), None).await;
         subject.refused(rule, &item, put);
         let changes = Changes::default()
             .set("gsi1pk", &pk)
             .unwrap()
-            .set("gsi1sk", &sk)
+            .set("listed_at", &sk)
             .unwrap();
         let updated = subject.write(&key, Action::Update(changes.clone()), None).await;
         subject.refused(rule, &changes, updated);

@@ -15,11 +15,11 @@ pub async fn listed(subject: &Subject) {
     let [pk, shared] = ["a", "b"].map(|_| fresh("listed"));
     let shard: &'static str = fresh("listed").leak();
     let due_at = UtcTime::EPOCH.plus_ms(1_800_000_000_000);
-    let mut key = Key::new(&pk, "a").with_due(shard, due_at);
+    let mut key = Key::new(&pk, "a").with_due(shard, due_at).listed_at("place");
     let [time, status, first, second] = LISTING_INDEXES;
     let indexes = [time, status, first, second, BY_RULE];
     for index in indexes {
-        key = key.with_index(index, format!("{shared}{index}"), "place");
+        key = key.with_index(index, format!("{shared}{index}"));
     }
     let queries = indexes.map(|index| Query::partition(format!("{shared}{index}")).index(index));
 

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 /// Marks the file in its header as one of this program: the letters "MLRC".
 pub(super) const APPLICATION_ID: i32 = 0x4d4c_5243;
 /// Version of the layout, in the file's header.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// An item is JSON without its keys. Items are in a table with row ids, because one ordered by their keys
 /// writes twice as many bytes. `carried` is the JSON of the summary, in indexes that do not carry whole

@@ -39,7 +39,7 @@ fn half(task: u64, half: &str, number: u64) -> Step {
     let key = Key::new(format!("task-{task}"), half);
     let text = "x".repeat(number as usize * 131 % 9_000);
     let record =
-        json!({ "number": number, "text": text, "gsi1pk": "all", "gsi1sk": format!("{task}{half}") });
+        json!({ "number": number, "text": text, "gsi1pk": "all", "listed_at": format!("{task}{half}") });
     Step {
         table: "records".into(),
         action: Action::Put(Item::from_record(&key, &record).unwrap()),

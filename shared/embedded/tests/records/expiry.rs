@@ -20,7 +20,7 @@ async fn items_whose_life_has_ended_are_removed() {
         ("half", json!(1.5)),
     ];
     for (sk, expires_at) in lives {
-        let record = json!({ "expires_at": expires_at, "gsi1pk": "index", "gsi1sk": sk });
+        let record = json!({ "expires_at": expires_at, "gsi1pk": "index", "listed_at": sk });
         done(&store, put(RECORDS, key(sk), record)).await;
     }
     done(&store, put(RECORDS, key("none"), json!({}))).await;

@@ -56,9 +56,8 @@ fn name() -> impl Strategy<Value = String> {
         "summary",
         "expires_at",
         "gsi1pk",
-        "gsi1sk",
+        "listed_at",
         "gsi2pk",
-        "gsi2sk",
         "due_shard",
         "due_at",
     ];

@@ -35,7 +35,7 @@ impl RecordKey {
 struct TailPlace {
     #[serde(flatten)]
     key: RecordKey,
-    #[serde(rename = "gsi1sk")]
+    #[serde(rename = "listed_at")]
     time: String,
 }
 

@@ -222,11 +222,13 @@ fn shared_condition_answers_and_spends_as_one_that_is_evaluated_again() {
     let budgets = (0..80).chain(large);
     for left in budgets {
         let mut shared = SharedConditions::default();
+        // Two subscriptions have each condition.
+        let all = [&rules, &rules].map(|rules| rules.clone().map(|rule| shared.compile(&rule).unwrap()));
         let [mut subject, mut expected] = [(); 2].map(|()| Subject::new(EVENT).unwrap());
         (subject.left, expected.left) = (left, left);
         for _ in 0..3 {
-            for (rule, condition) in rules.iter().zip(&conditions) {
-                let holds = shared.compile(rule).unwrap().holds(&mut subject);
+            for (place, (rule, condition)) in rules.iter().zip(&conditions).enumerate() {
+                let holds = all[left as usize % 2][place].holds(&mut subject);
                 assert_eq!(holds, condition.holds(&mut expected), "{left} {rule:?}");
                 assert_eq!(subject.left, expected.left, "{left} {rule:?}");
             }

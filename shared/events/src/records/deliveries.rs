@@ -6,10 +6,12 @@
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use platform::records::{Changes, Condition, Key, Table, Transaction, json_text, keys};
+use platform::records::{Changes, Condition, Key, Table, Transaction, keys};
+use platform::stored_json;
 use platform::tenant::Tenant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use crate::records::delivery_status::DeliveryStatus;
 use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
@@ -115,7 +117,7 @@ pub struct DeliveryRecord {
     pub updated_at: UtcTime,
 }
 
-/// Immutable attributes of a delivery that a search filters by.
+/// Attributes of a delivery that never change; the indexes carry them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliverySummary {
     pub id: String,
@@ -126,46 +128,115 @@ pub struct DeliverySummary {
     pub action: String,
     pub resource_type: String,
     pub resource_id: String,
+    pub source: String,
     pub subscription_id: String,
+    pub subscription_name: String,
     pub target_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<String>,
+    /// Workflow id of the first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
 }
 
-impl DeliverySummary {
-    fn from_record(record: &DeliveryRecord) -> Self {
+/// A delivery as it is stored: what never changes compressed, and what changes in attributes of their own, so
+/// that most deliveries take one kilobyte.
+#[derive(Serialize, Deserialize)]
+struct StoredDelivery {
+    #[serde(with = "stored_json::value")]
+    summary: DeliverySummary,
+    status: DeliveryStatus,
+    attempt_count: u32,
+    #[serde(default)]
+    attempts: Vec<DeliveryAttempt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<UtcTime>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    /// Workflow id of the last run, if it is not that of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workflow_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workflow_run_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    semantic_evaluation: Option<SemanticEvaluation>,
+    updated_at: UtcTime,
+    /// In Unix seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+}
+
+impl DeliveryRecord {
+    /// Reads a stored delivery.
+    pub fn from_stored(item: Value) -> Result<Self> {
+        let stored: StoredDelivery = serde_json::from_value(item).map_err(Error::internal)?;
+        Ok(stored.record())
+    }
+}
+
+impl StoredDelivery {
+    fn new(record: &DeliveryRecord, expires_at: Option<i64>) -> Self {
+        let record = record.clone();
         Self {
-            id: record.id.clone(),
-            created_at: record.created_at,
-            event_id: record.event_id.clone(),
-            event_category: record.event_category.clone(),
-            action: record.action.clone(),
-            resource_type: record.resource_type.clone(),
-            resource_id: record.resource_id.clone(),
-            subscription_id: record.subscription_id.clone(),
-            target_type: record.target_type.clone(),
+            summary: DeliverySummary {
+                id: record.id,
+                created_at: record.created_at,
+                event_id: record.event_id,
+                event_category: record.event_category,
+                action: record.action,
+                resource_type: record.resource_type,
+                resource_id: record.resource_id,
+                source: record.source,
+                subscription_id: record.subscription_id,
+                subscription_name: record.subscription_name,
+                target_type: record.target_type,
+                private_to: record.private_to,
+                workflow_id: record.workflow_id,
+            },
+            status: record.status,
+            attempt_count: record.attempt_count,
+            attempts: record.attempts,
+            next_attempt_at: record.next_attempt_at,
+            last_error: record.last_error,
+            workflow_id: None,
+            workflow_run_id: record.workflow_run_id,
+            semantic_evaluation: record.semantic_evaluation,
+            updated_at: record.updated_at,
+            expires_at,
+        }
+    }
+
+    fn record(self) -> DeliveryRecord {
+        let summary = self.summary;
+        DeliveryRecord {
+            id: summary.id,
+            event_id: summary.event_id,
+            event_category: summary.event_category,
+            action: summary.action,
+            resource_type: summary.resource_type,
+            resource_id: summary.resource_id,
+            source: summary.source,
+            subscription_id: summary.subscription_id,
+            subscription_name: summary.subscription_name,
+            target_type: summary.target_type,
+            status: self.status,
+            attempt_count: self.attempt_count,
+            attempts: self.attempts,
+            next_attempt_at: self.next_attempt_at,
+            last_error: self.last_error,
+            workflow_id: self.workflow_id.or(summary.workflow_id),
+            workflow_run_id: self.workflow_run_id,
+            semantic_evaluation: self.semantic_evaluation,
+            private_to: summary.private_to,
+            created_at: summary.created_at,
+            updated_at: self.updated_at,
         }
     }
 }
 
-#[derive(Serialize)]
-struct StoredDelivery<'a> {
-    #[serde(flatten)]
-    record: &'a DeliveryRecord,
-    #[serde(with = "json_text")]
-    summary: DeliverySummary,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct KeptDelivery {
-    #[serde(flatten)]
-    record: DeliveryRecord,
-    expires_at: Option<i64>,
-}
-
 #[derive(Deserialize)]
 struct StoredSummary {
-    #[serde(with = "json_text")]
+    #[serde(with = "stored_json::value")]
     summary: DeliverySummary,
 }
 
@@ -283,7 +354,8 @@ impl Deliveries {
     }
 
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
-        self.table.find(&keys::delivery(tenant, id)).await
+        let stored: Option<StoredDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
+        Ok(stored.map(StoredDelivery::record))
     }
 
     /// Returns a delivery that has not expired; DynamoDB may keep one for days longer.
@@ -293,9 +365,9 @@ impl Deliveries {
         id: &str,
         now: UtcTime,
     ) -> Result<Option<DeliveryRecord>> {
-        let found: Option<KeptDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
-        let is_kept = |found: &KeptDelivery| found.expires_at.is_none_or(|at| at > now.as_seconds());
-        Ok(found.filter(is_kept).map(|found| found.record))
+        let stored: Option<StoredDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
+        let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
+        Ok(stored.filter(is_kept).map(StoredDelivery::record))
     }
 
     /// 404 for a missing delivery.
@@ -379,22 +451,18 @@ impl Deliveries {
         Ok((page.into_iter().map(|stored| stored.summary).collect(), more))
     }
 
-    fn stored<'a>(&self, record: &'a DeliveryRecord) -> StoredDelivery<'a> {
-        StoredDelivery {
-            summary: DeliverySummary::from_record(record),
-            expires_at: self.expiry(record.status, record.updated_at),
-            record,
-        }
+    fn stored(&self, record: &DeliveryRecord) -> StoredDelivery {
+        StoredDelivery::new(record, self.expiry(record.status, record.updated_at))
     }
 }
 
 fn place(tenant: &Tenant, shards: &ShardSchedule, record: &DeliveryRecord) -> Key {
     let shard = shards.shard_of(&record.id, record.created_at);
     let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
-    let time = keys::delivery_time(record.created_at, &record.id);
     let by = |what, value: &str| keys::deliveries_by(tenant, shard, what, value);
-    let mut key =
-        keys::delivery(tenant, &record.id).with_index(by_time, keys::deliveries(tenant, shard), &time);
+    let mut key = keys::delivery(tenant, &record.id)
+        .listed_at(keys::delivery_time(record.created_at, &record.id))
+        .with_index(by_time, keys::deliveries(tenant, shard));
     // Most deliveries succeed, and those to webhooks are pending only briefly. Neither is worth an index
     // write.
     let is_indexed = match record.status {
@@ -403,16 +471,11 @@ fn place(tenant: &Tenant, shards: &ShardSchedule, record: &DeliveryRecord) -> Ke
         _ => true,
     };
     if is_indexed {
-        key = key.with_index(by_status, by("status", record.status.as_str()), &time);
+        key = key.with_index(by_status, by("status", record.status.as_str()));
     }
-    key.with_index(
-        by_subscription,
-        by("subscription", &record.subscription_id),
-        &time,
-    )
-    .with_index(
-        by_event,
-        keys::deliveries_by(tenant, OF_ONE_EVENT, "event", &record.event_id),
-        time,
-    )
+    key.with_index(by_subscription, by("subscription", &record.subscription_id))
+        .with_index(
+            by_event,
+            keys::deliveries_by(tenant, OF_ONE_EVENT, "event", &record.event_id),
+        )
 }

@@ -8,6 +8,7 @@ use platform::error::{Error, Result};
 use platform::records::keys::DueKind;
 use platform::records::logs::{KnownLogs, LogId, LogKind};
 use platform::records::{Changes, Condition, Key, Query, Table, Transaction, Written, keys};
+use platform::stored_json;
 use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +25,8 @@ const KEY_LIFE_SECONDS: i64 = MIN_EVENT_DAYS.cast_signed() * 24 * 3_600;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
     pub id: String,
-    /// Envelope, as the JSON text of the message on the bus.
+    /// Envelope, as the JSON text of the message on the bus; stored compressed.
+    #[serde(with = "stored_json::text")]
     pub envelope: String,
     /// Object key of the details. Large details are in the bucket and missing from the envelope.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,9 @@ pub const EXPIRES_AT: &str = "expires_at";
 /// A second index with its own keys.
 pub const GSI1: &str = "gsi1";
 
+/// Attribute with the sort key of an item's places in all indexes but [`DUE`].
+pub const LISTED_AT: &str = "listed_at";
+
 /// Sparse index of unfinished work, by the time at which the sweeper looks at it.
 pub const DUE: &str = "due";
 

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use futures::future::try_join_all;
-use platform::{Clock, Error, Result, Tenant, UtcTime};
+use platform::{Clock, Error, Result, Tenant, UtcTime, stored_json};
 
 use crate::records::{RunIndex, RunPosition, Runs};
 use crate::summary::RunSummary;
@@ -195,5 +195,6 @@ impl Stream {
 }
 
 pub(super) fn parse(summary: &str) -> Result<RunSummary> {
-    serde_json::from_str(summary).map_err(Error::internal)
+    let json = stored_json::read(summary.to_owned())?;
+    serde_json::from_str(&json).map_err(Error::internal)
 }

@@ -107,7 +107,7 @@ impl Runs {
         Ok(found)
     }
 
-    /// Lists the JSON summaries of up to `most` runs that started between `from` and `until`, newest first.
+    /// Lists the stored summaries of up to `most` runs that started between `from` and `until`, newest first.
     /// Also returns whether there are more.
     pub async fn list(
         &self,

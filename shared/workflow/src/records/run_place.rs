@@ -35,19 +35,19 @@ impl RunPlace {
         let shard = shards.shard_of(&self.run_id, self.started_at);
         let runs = keys::runs(tenant, shard);
         let by = |what, value: &str| keys::runs_by(&runs, what, value);
-        let time = keys::run_time(self.started_at, &self.run_id);
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let mut key = keys::run(tenant, &self.run_id)
-            .with_index(by_time, &runs, &time)
-            .with_index(by_type, by("type", &self.workflow_type), &time);
+            .listed_at(keys::run_time(self.started_at, &self.run_id))
+            .with_index(by_time, &runs)
+            .with_index(by_type, by("type", &self.workflow_type));
         if self.status != COMPLETED {
-            key = key.with_index(by_status, by("status", &self.status), &time);
+            key = key.with_index(by_status, by("status", &self.status));
         }
         if let Some(document) = &self.document_id {
-            key = key.with_index(by_document, by("document", document), &time);
+            key = key.with_index(by_document, by("document", document));
         }
         if let Some(rule) = &self.rule_id {
-            key = key.with_index(BY_RULE, by("rule", rule), time);
+            key = key.with_index(BY_RULE, by("rule", rule));
         }
         match (self.due_at, self.removed_at) {
             (Some(at), _) => key.with_due(DueKind::Runs.shard_of(&self.run_id), at),

@@ -24,10 +24,10 @@ pub struct RunRecord {
     pub status: String,
     /// Increases by one with every write; each write requires the version that was read.
     pub version: u64,
-    /// State, as JSON.
+    /// State, as compressed JSON.
     pub state: String,
-    /// Immutable attributes that a listing shows, as JSON. A separate attribute, because the indexes carry
-    /// it; changing attributes are left out, or each change would write to each index.
+    /// Immutable attributes that a listing shows, as compressed JSON. A separate attribute, because the
+    /// indexes carry it; changing attributes are left out, or each change would write to each index.
     pub summary: String,
     /// Time of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]

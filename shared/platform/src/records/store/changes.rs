@@ -53,20 +53,25 @@ impl Changes {
         self
     }
 
-    /// Moves the item to this place in an index.
+    /// Moves the item to this place in an index, and to this sort key in every other that shares it.
     #[must_use]
     pub fn place(mut self, index: &str, pk: String, sk: String) -> Self {
         let [pk_name, sk_name] = key_names(index);
+        self.set.retain(|(name, _)| *name != sk_name);
         self.set.push((pk_name.into_owned(), Value::String(pk)));
         self.set.push((sk_name.into_owned(), Value::String(sk)));
         self
     }
 
-    /// Removes the item from an index.
+    /// Removes the item from an index. It keeps the sort key that its places in others share.
     #[must_use]
     pub fn leave(self, index: &str) -> Self {
         let [pk_name, sk_name] = key_names(index);
-        self.remove(&pk_name).remove(&sk_name)
+        let left = self.remove(&pk_name);
+        match index {
+            DUE => left.remove(&sk_name),
+            _ => left,
+        }
     }
 
     /// Removes the item from the index of unfinished work.

@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 
 use crate::clock::UtcTime;
-use crate::records::schema::{DUE, GSI1};
+use crate::records::schema::{DUE, GSI1, LISTED_AT};
 
 /// Key of an item, and its places in further indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub pk: String,
     pub sk: String,
-    /// Index name, partition key and sort key of each place.
-    pub indexes: Vec<(&'static str, String, String)>,
+    /// Index name and partition key of each place.
+    pub indexes: Vec<(&'static str, String)>,
+    /// Sort key of all these places.
+    pub listed_at: Option<String>,
     /// Partition of unfinished work, and the time from which on the sweeper finds it.
     pub due: Option<(String, UtcTime)>,
 }
@@ -23,6 +25,7 @@ impl Key {
             pk: pk.into(),
             sk: sk.into(),
             indexes: Vec::new(),
+            listed_at: None,
             due: None,
         }
     }
@@ -30,13 +33,20 @@ impl Key {
     /// Adds a place in `gsi1`.
     #[must_use]
     pub fn with_gsi1(self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
-        self.with_index(GSI1, pk, sk)
+        self.listed_at(sk).with_index(GSI1, pk)
+    }
+
+    /// Sets the sort key of the places in indexes.
+    #[must_use]
+    pub fn listed_at(mut self, sk: impl Into<String>) -> Self {
+        self.listed_at = Some(sk.into());
+        self
     }
 
     /// Adds a place in the index of this name.
     #[must_use]
-    pub fn with_index(mut self, index: &'static str, pk: impl Into<String>, sk: impl Into<String>) -> Self {
-        self.indexes.push((index, pk.into(), sk.into()));
+    pub fn with_index(mut self, index: &'static str, pk: impl Into<String>) -> Self {
+        self.indexes.push((index, pk.into()));
         self
     }
 
@@ -53,10 +63,12 @@ impl Key {
             ("pk".to_owned(), self.pk.clone()),
             ("sk".to_owned(), self.sk.clone()),
         ];
-        for (index, pk, sk) in &self.indexes {
-            let [pk_name, sk_name] = key_names(index);
+        for (index, pk) in &self.indexes {
+            let [pk_name, _] = key_names(index);
             attributes.push((pk_name.into_owned(), pk.clone()));
-            attributes.push((sk_name.into_owned(), sk.clone()));
+        }
+        if let Some(sk) = &self.listed_at {
+            attributes.push((LISTED_AT.to_owned(), sk.clone()));
         }
         if let Some((shard, at)) = &self.due {
             let [pk_name, sk_name] = key_names(DUE);
@@ -67,11 +79,12 @@ impl Key {
     }
 }
 
-/// Returns the names of the attributes that place an item in an index.
+/// Returns the names of the attributes that place an item in an index. All indexes but [`DUE`] share the sort
+/// key, which an item pays for once.
 pub fn key_names(index: &str) -> [Cow<'static, str>; 2] {
     match index {
         DUE => ["due_shard".into(), "due_at".into()],
-        index => [format!("{index}pk").into(), format!("{index}sk").into()],
+        index => [format!("{index}pk").into(), LISTED_AT.into()],
     }
 }
 

@@ -91,7 +91,7 @@ mod tests {
         let place = |sort: &u8| (format!("p{shard}"), format!("{sort:03}"));
         let items = sorts.iter().map(|sort| {
             let (pk, sk) = place(sort);
-            let key = Key::new(format!("item-{sort}"), "x").with_index("gsi1", pk, sk);
+            let key = Key::new(format!("item-{sort}"), "x").with_gsi1(pk, sk);
             Item::from_record(&key, &json!({ "number": sort })).unwrap()
         });
         let next = sorts.last().filter(|_| goes_on).map(|sort| Position {
