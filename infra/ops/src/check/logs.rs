@@ -140,18 +140,36 @@ impl Check<'_> {
         if self.head.unwritten_digest.is_none() && !listed.contains_key(erasure.name.as_str()) {
             self.broken(&format!("the digest {} of its erasure is missing", erasure.name));
         }
-        let files = self.files.iter();
-        let files = files.filter(|file| file.digest <= erasure.sequence).count();
+        let is_later = |id: &str| {
+            let mut files = self.files.iter();
+            files.any(|file| file.id == id && file.digest > erasure.sequence)
+        };
+        let folder = format!("{}/", self.log.folder());
+        let of_kind = format!("/{}/", self.log.kind.as_str());
+        let keys = listed.keys();
+        let ids = keys
+            .filter(|key| key.starts_with(&folder) && key.contains(&of_kind))
+            .filter_map(|key| key.rsplit('/').next()?.strip_suffix(".parquet"));
+        let files = ids
+            .filter(|id| ids::time_of(id).is_some_and(|time| time < erasure.created_at) && !is_later(id))
+            .count();
         let audit = keys::audit(&self.log.account, self.log.project.as_deref());
-        let before = erasure.created_at.to_string();
+        let is_before = |time: &str| {
+            let time = time
+                .split('#')
+                .next()
+                .and_then(|time| time.parse::<UtcTime>().ok());
+            time.is_some_and(|time| time.plus_ms(MARGIN_MS) < erasure.created_at)
+        };
         let of_audit = records
             .iter()
-            .filter(|key| self.log.kind == LogKind::Audit && key.pk == audit && key.sk < before)
+            .filter(|key| self.log.kind == LogKind::Audit && key.pk == audit && is_before(&key.sk))
             .count();
         if files + of_audit > 0 {
             self.broken(&format!(
-                "it was erased at {before}, and {files} files and {of_audit} audit records from before are left; repeat \
-                 `ops tenant erase`"
+                "it was erased at {}, and {files} files and {of_audit} audit records from before are left; repeat \
+                 `ops tenant erase`",
+                erasure.created_at
             ));
         }
     }

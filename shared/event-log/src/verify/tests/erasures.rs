@@ -145,30 +145,24 @@ async fn noted_digest_that_the_erasure_does_not_name_is_a_fault() {
     let (log, files, digests) = erased(folder.path(), key).await;
     remove_all(&log, &files);
     remove_all(&log, &digests[..3]);
-    let noted = |at: usize, change: &dyn Fn(&mut ExpectedDigest)| {
-        let mut digest = expected_of(&log, at);
-        change(&mut digest);
-        digest
+    let noted = expected_of(&log, 2);
+    let named = |from: &str, to: &str| ExpectedDigest {
+        name: noted.name.replace(from, to),
+        ..noted.clone()
     };
-    for (expected, name) in [
-        (noted(2, &|digest| digest.sha256 = "0".repeat(64)), &digests[2]),
-        (
-            noted(2, &|digest| digest.name = digest.name.replace("demo", "demo2")),
-            &digests[2].replace("demo", "demo2"),
-        ),
-        (
-            noted(2, &|digest| {
-                digest.name = digest.name.replace("0000000002", "0000000005")
-            }),
-            &digests[2].replace("0000000002", "0000000005"),
-        ),
-        (
-            noted(2, &|digest| digest.name = digest.name.replace("events", "audit")),
-            &digests[2].replace("events", "audit"),
-        ),
+    let other_hash = ExpectedDigest {
+        sha256: "0".repeat(64),
+        ..noted.clone()
+    };
+    for expected in [
+        other_hash,
+        named("demo", "demo2"),
+        named("0000000002", "0000000005"),
+        named("events", "audit"),
     ] {
+        let name = expected.name.clone();
         let report = check(folder.path(), key, std::slice::from_ref(&expected)).await;
-        assert_eq!(found(&report), [(Fault::Removed, name.clone())]);
+        assert_eq!(found(&report), [(Fault::Removed, name)]);
     }
 }
 
