@@ -22,8 +22,14 @@ struct Extras<'a> {
     victim: &'a Household,
 }
 
+/// Limit with which the service counts the events of a channel: a number of events a second.
+const RATE: (&str, &str) = ("MILLRACE_INGEST_CHANNEL_RATE", "20");
+/// Events that reach the count.
+const COUNTED: usize = 60;
+
 /// Adds everything, while the service runs.
-pub async fn add(world: &World) {
+pub async fn add(world: &mut World) {
+    world.service.restart_with(&[RATE]);
     let extras = Extras {
         client: world.service.deref().clone(),
         world,
@@ -33,6 +39,8 @@ pub async fn add(world: &World) {
     extras.large_parts().await;
     extras.files().await;
     extras.listener().await;
+    extras.subscriptions().await;
+    extras.counted().await;
 }
 
 /// Writes objects that the service itself does not write, into a data directory.
@@ -110,21 +118,9 @@ impl Extras<'_> {
     async fn large_parts(&self) {
         let text = self.name("large");
         let text = text.repeat(LARGE / text.len());
-        let value = |name: &str| self.victim.value(name);
-        let url = format!(
-            "{}/webhooks/events/{}/{}/{}",
-            self.world.service.ingest_url(),
-            value("account"),
-            value("project"),
-            value("channel")
-        );
-        let request = self
-            .client
-            .request(Method::POST, &url)
-            .token(&value("channel_token"));
         let event = json!({ "action": self.name("unheard"), "text": text });
-        request.json(&event).await.expect_status(202);
-        let run = format!("/workflows/runs/{}", value("waiting_run"));
+        self.ingest(self.channel(), &event).await;
+        let run = format!("/workflows/runs/{}", self.victim.value("waiting_run"));
         let details = json!({ "message": "large", "details": text });
         self.post(&format!("{run}/updates"), &details).await;
         let input = self.file("input.json", &json!({ "title": text, "steps": 1 }).to_string());
@@ -156,6 +152,44 @@ impl Extras<'_> {
             .expect_success();
     }
 
+    /// One that takes the place of the operator's.
+    async fn subscriptions(&self) {
+        let subscription = json!({
+            "name": self.name("override"), "run_as_role": "executor",
+            "filter": { "action": [self.name("nothing")] },
+            "target": { "type": "workflow", "endpoint": "Approval" },
+            "overrides_system_subscription_id": self.victim.value("system"),
+        });
+        self.post("/events/subscriptions", &subscription).await;
+    }
+
+    /// Events until they are counted, through a channel of their own.
+    async fn counted(&self) {
+        let channel = json!({ "name": self.name("counted"), "source": self.name("counted") });
+        let channel = self.post("/events/channels", &channel).await.body;
+        let id = channel["id"].as_str().unwrap();
+        let token = channel["ingest_token"].as_str().unwrap();
+        for _ in 0..COUNTED {
+            let event = json!({ "action": self.name("counted"), "event_category": "content" });
+            self.ingest((id.to_owned(), token.to_owned()), &event).await;
+        }
+    }
+
+    /// Returns a channel's id and token.
+    fn channel(&self) -> (String, String) {
+        (self.victim.value("channel"), self.victim.value("channel_token"))
+    }
+
+    /// Sends an event through a channel. Returns its id.
+    async fn ingest(&self, (channel, token): (String, String), event: &Value) -> Value {
+        let (account, project) = (self.victim.value("account"), self.victim.value("project"));
+        let base = self.world.service.ingest_url();
+        let url = format!("{base}/webhooks/events/{account}/{project}/{channel}");
+        let request = self.client.request(Method::POST, &url).token(&token);
+        let answer = request.json(event).await.expect_status(202);
+        answer.body["event_id"].clone()
+    }
+
     /// A run that waits for an event.
     async fn listener(&self) {
         let definition = json!({
@@ -168,20 +202,8 @@ impl Extras<'_> {
             "target": { "type": "process", "definition": definition },
         });
         self.post("/events/subscriptions", &subscription).await;
-        let value = |name: &str| self.victim.value(name);
-        let url = format!(
-            "{}/webhooks/events/{}/{}/{}",
-            self.world.service.ingest_url(),
-            value("account"),
-            value("project"),
-            value("channel")
-        );
-        let request = self
-            .client
-            .request(Method::POST, &url)
-            .token(&value("channel_token"));
-        let placed = request.json(&json!({ "action": self.name("placed") })).await;
-        let event = placed.expect_status(202).body["event_id"].clone();
+        let placed = json!({ "action": self.name("placed") });
+        let event = self.ingest(self.channel(), &placed).await;
         let search = json!({ "event_id": event });
         let deadline = Instant::now() + WITHIN;
         let run = loop {

@@ -5,7 +5,7 @@
 
 mod extras;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -136,6 +136,26 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
+/// Returns the kinds of partitions of a project, from the table of all keys.
+fn kinds_of_keys() -> BTreeSet<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/platform/src/records/keys/mod.rs");
+    let text = fs::read_to_string(file).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("//! | "));
+    let of_tables = rows.filter_map(|row| {
+        let [_, table, pk, _] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        // An index has no records of its own.
+        (!table.contains(", ")).then_some(pk.to_owned())
+    });
+    let kinds = of_tables.flat_map(|pk| {
+        let parts = pk.split('`').filter_map(|part| part.strip_prefix("A#P#"));
+        let kinds = parts.filter_map(|part| part.split('#').next());
+        kinds.map(str::to_owned).collect::<Vec<_>>()
+    });
+    kinds.collect()
+}
+
 /// Checks an export against the data directory: it has every object, and every value of the household.
 fn check_export(export: &BTreeMap<String, Vec<u8>>, data_dir: &Path, victim: &Household) {
     let own = format!("/{}/{}/", victim.value("account"), victim.value("project"));
@@ -180,6 +200,18 @@ fn check_export(export: &BTreeMap<String, Vec<u8>>, data_dir: &Path, victim: &Ho
         items.extend(of_table);
     }
     let project = format!("{}#{}#", victim.value("account"), victim.value("project"));
+    let partitions = items
+        .iter()
+        .filter_map(|item| item["key"]["pk"].as_str()?.strip_prefix(&project));
+    let kinds: BTreeSet<&str> = partitions.filter_map(|rest| rest.split('#').next()).collect();
+    let missing: Vec<_> = kinds_of_keys()
+        .into_iter()
+        .filter(|kind| !kinds.contains(kind.as_str()))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "the household has no record of {missing:?}: add it to `extras`"
+    );
     let others = items
         .iter()
         .filter(|item| !item["key"]["pk"].as_str().unwrap().starts_with(&project));
@@ -224,7 +256,7 @@ fn check_erased(data_dir: &Path, victim: &Household, context: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn erased_project_leaves_its_signed_statements_alone_locally() {
     let mut world = World::start().await;
-    extras::add(&world).await;
+    extras::add(&mut world).await;
     let victim = world.victim.clone();
     let (account, project) = (victim.value("account"), victim.value("project"));
     let tenant = of(&account, &project);
