@@ -22,15 +22,8 @@ use crate::isolation::world::World;
 const STEPS: std::ops::RangeInclusive<u32> = 201..=209;
 /// Steps after which files of the log are left that are signed as erased.
 const FILES_LEFT: std::ops::RangeInclusive<u32> = 206..=207;
-const ERASE: [&str; 7] = [
-    "tenant",
-    "erase",
-    "--yes",
-    "--operator",
-    "ann",
-    "--reason",
-    "end of contract",
-];
+/// Arguments of an erasure, without its confirmation.
+const REASON: [&str; 4] = ["--operator", "ann", "--reason", "end of contract"];
 const BUCKET: &str = "objects/millrace-data";
 
 /// A data directory with the household and its neighbours, in which nothing runs.
@@ -50,6 +43,13 @@ fn run(data_dir: &Path, tenant: &[String], arguments: &[&str], variables: &[(&st
     let mut all = arguments.to_vec();
     all.extend(tenant.iter().map(String::as_str));
     Operator::new(data_dir).run_with(&all, variables)
+}
+
+/// Erases a project.
+fn erase(data_dir: &Path, tenant: &[String], variables: &[(&str, &str)]) -> Finished {
+    let confirmed = format!("{}/{}", tenant[1], tenant[3]);
+    let arguments = [&["tenant", "erase", "--yes", &confirmed], &REASON[..]].concat();
+    run(data_dir, tenant, &arguments, variables)
 }
 
 fn copy_folder(from: &Path, to: &Path) {
@@ -269,7 +269,7 @@ async fn erased_project_leaves_its_signed_statements_alone_locally() {
         run(&data_dir, tenant, &["audit", "archive", "--sign"], &[]).expect_success();
     }
     // A running service is refused, and loses nothing.
-    let refused = run(&data_dir, &tenant, &ERASE, &[]).expect_refusal();
+    let refused = erase(&data_dir, &tenant, &[]).expect_refusal();
     assert!(refused.stderr.contains("Stop it"), "{refused:?}");
     world.service.process().stop();
     extras::add_objects(&data_dir, &victim);
@@ -294,14 +294,14 @@ async fn erased_project_leaves_its_signed_statements_alone_locally() {
     for step in STEPS {
         let copy = stopped.copy(&format!("crash-{step}"));
         let number = step.to_string();
-        let crashed = run(&copy, &tenant, &ERASE, &[("MILLRACE_CRASH_AT", &number)]);
+        let crashed = erase(&copy, &tenant, &[("MILLRACE_CRASH_AT", &number)]);
         assert_eq!(crashed.code, None, "step {step}: {crashed:?}");
         if FILES_LEFT.contains(&step) {
             let checked = run(&copy, &tenant, &["check"], &[]);
             let is_told = checked.code == Some(1) && checked.stdout.contains("repeat `ops tenant erase`");
             assert!(is_told, "step {step}: {checked:?}");
         }
-        run(&copy, &tenant, &ERASE, &[]).expect_success();
+        erase(&copy, &tenant, &[]).expect_success();
         check_erased(&copy, &victim, &format!("after a crash at step {step}"));
         // The check writes new notes.
         fs::write(notes, &noted).unwrap();
@@ -351,7 +351,8 @@ fn check_names(stopped: &Stopped, tenant: &[String], account: &str) {
     let folder = folder.to_str().unwrap();
     for project in ["nothing", "project", "a#b"] {
         let unknown = of(account, project);
-        for arguments in [&ERASE[..], &["tenant", "erase"], &["tenant", "export", folder]] {
+        erase(data_dir, &unknown, &[]).expect_refusal();
+        for arguments in [&["tenant", "erase"][..], &["tenant", "export", folder]] {
             run(data_dir, &unknown, arguments, &[]).expect_refusal();
         }
     }
@@ -360,14 +361,18 @@ fn check_names(stopped: &Stopped, tenant: &[String], account: &str) {
     fs::write(stopped.folder.path().join("a"), "a").unwrap();
     let refused = run(data_dir, tenant, &["tenant", "export", full], &[]).expect_refusal();
     assert!(refused.stderr.contains("is not empty"), "{refused:?}");
-    let long = "x".repeat(201);
+    let own = format!("{}/{}", tenant[1], tenant[3]);
+    let (other, long) = (format!("{own}-other"), "x".repeat(201));
     for arguments in [
-        &["tenant", "erase", "--yes"][..],
-        &["tenant", "erase", "--yes", "--operator", "ann"],
-        &["tenant", "erase", "--yes", "--operator", "ann", "--reason", " "],
-        &["tenant", "erase", "--yes", "--operator", &long, "--reason", "x"],
+        &["--yes"][..],
+        &["--yes", &own],
+        &["--yes", &own, "--operator", "ann"],
+        &["--yes", &own, "--operator", "ann", "--reason", " "],
+        &["--yes", &own, "--operator", &long, "--reason", "x"],
+        &["--yes", &other, "--operator", "ann", "--reason", "x"],
     ] {
-        run(data_dir, tenant, arguments, &[]).expect_refusal();
+        let arguments = [&["tenant", "erase"], arguments].concat();
+        run(data_dir, tenant, &arguments, &[]).expect_refusal();
     }
 }
 
@@ -378,10 +383,10 @@ fn check_erasure(stopped: &Stopped, tenant: &[String], victim: &Household, notes
     let shown = run(data_dir, tenant, &["tenant", "erase"], &[]).expect_success();
     assert!(shown.stdout.contains("Nothing was erased."), "{shown:?}");
     assert!(stopped.export(data_dir, tenant) == export, "nothing was erased");
-    let erased = run(data_dir, tenant, &ERASE, &[]).expect_success();
+    let erased = erase(data_dir, tenant, &[]).expect_success();
     assert!(erased.stdout.contains("is erased."), "{erased:?}");
     check_erased(data_dir, victim, "after the erasure");
-    let again = run(data_dir, tenant, &ERASE, &[]).expect_success();
+    let again = erase(data_dir, tenant, &[]).expect_success();
     assert!(again.stdout.contains("is erased already."), "{again:?}");
 
     let checked = run(data_dir, tenant, &["check"], &[]).expect_success();

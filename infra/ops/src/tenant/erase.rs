@@ -31,9 +31,9 @@ const PAGE: usize = 1_000;
 
 #[derive(Args)]
 pub struct EraseArguments {
-    /// Erases. Without it, nothing is changed.
-    #[arg(long, requires_all = ["operator", "reason"])]
-    yes: bool,
+    /// Erases this project, which --account and --project name too. Without it, nothing is changed.
+    #[arg(long, value_name = "ACCOUNT/PROJECT", requires_all = ["operator", "reason"])]
+    yes: Option<String>,
     /// Name of the operator, for the signed statement, which stays.
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -71,8 +71,14 @@ pub async fn run(arguments: &EraseArguments, targets: &TargetArguments, output: 
             target.tenant
         )));
     }
-    if !arguments.yes {
+    let Some(confirmed) = &arguments.yes else {
         return show(&contents, &target, output);
+    };
+    if *confirmed != target.tenant.to_string() {
+        return Err(Error::invalid(format!(
+            "--yes names {confirmed}, but --account and --project name {}. Nothing was erased.",
+            target.tenant
+        )));
     }
     target.require_alone()?;
     let environment = platform::config::Environment::read().map_err(refused)?;
@@ -114,7 +120,8 @@ fn show(contents: &Contents, target: &Target, output: Output) -> Result<()> {
     lines.push(match contents.is_empty() {
         true => format!("{} is erased already.", target.tenant),
         false => format!(
-            "Nothing was erased. --yes with --operator and --reason erases this of {} for good; `ops tenant export` keeps a copy.",
+            "Nothing was erased. `--yes {0}` with --operator and --reason erases this of {0} for good; `ops tenant export` \
+             keeps a copy.",
             target.tenant
         ),
     });

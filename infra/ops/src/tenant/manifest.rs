@@ -55,7 +55,8 @@ impl<'a> Manifest<'a> {
     /// Writes the manifest under a name of its own, and then names it: the export is complete.
     pub fn finish(&self, folder: &Folder) -> Result<()> {
         let part = folder.path(".manifest.json.part");
-        let text = serde_json::to_vec_pretty(self).map_err(Error::internal)?;
+        let mut text = serde_json::to_vec_pretty(self).map_err(Error::internal)?;
+        text.push(b'\n');
         let write = || {
             fs::write(&part, &text)?;
             sync(&part)?;
