@@ -68,11 +68,11 @@ impl Contents {
             contents.heads.extend(eraser.logs.head(&log).await?);
             contents.logs.push(log_contents(eraser.logs, log).await?);
         }
-        contents.objects = contents.erasable(target, eraser).await?;
+        contents.objects = contents.list_objects(target, eraser).await?;
         Ok(contents)
     }
 
-    async fn erasable(&self, target: &Target, eraser: &Eraser<'_>) -> Result<Vec<ListedObject>> {
+    async fn list_objects(&self, target: &Target, eraser: &Eraser<'_>) -> Result<Vec<ListedObject>> {
         let mut objects = Vec::new();
         for folder in target.objects.project_folders(&target.tenant).await? {
             objects.extend(target.objects.list(&folder).await?);
@@ -81,14 +81,7 @@ impl Contents {
         if self.heads.iter().all(|head| head.erased.is_none()) {
             return Ok(objects);
         }
-        let key = PublicKey::read(&eraser.key.public_key().await?)?;
-        let mut erasable = Vec::new();
-        for object in objects {
-            if !eraser.is_erasure(&object.key, &key).await? {
-                erasable.push(object);
-            }
-        }
-        Ok(erasable)
+        erasable(eraser, objects).await
     }
 
     pub fn number_of_items(&self) -> u64 {
@@ -108,6 +101,18 @@ impl Contents {
     pub fn is_unknown(&self) -> bool {
         self.number_of_items() == 0 && self.objects.is_empty() && self.heads.is_empty()
     }
+}
+
+/// Returns the objects without the signed erasures.
+pub async fn erasable(eraser: &Eraser<'_>, objects: Vec<ListedObject>) -> Result<Vec<ListedObject>> {
+    let key = PublicKey::read(&eraser.key.public_key().await?)?;
+    let mut erasable = Vec::new();
+    for object in objects {
+        if !eraser.is_erasure(&object.key, &key).await? {
+            erasable.push(object);
+        }
+    }
+    Ok(erasable)
 }
 
 async fn count(table: &Table, tenant: &Tenant) -> Result<u64> {

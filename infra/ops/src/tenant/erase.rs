@@ -5,7 +5,7 @@
 //! first file of its logs goes. Each step finds what is left by itself, so a repetition continues.
 
 use clap::Args;
-use event_log::digest::{Erasure, PublicKey};
+use event_log::digest::Erasure;
 use event_log::erasure::Eraser;
 use event_log::logs::Logs;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -300,18 +300,12 @@ impl Erasing<'_> {
         // Both logs of a project are in one folder.
         let [log, _] = contents::logs(tenant);
         let objects = target.objects.list(&format!("{}/", log.folder())).await?;
+        let objects = contents::erasable(&self.eraser, objects).await?;
         let keys = objects.into_iter().map(|object| object.key);
-        let (digests, files): (Vec<_>, Vec<_>) = keys.partition(|key| key.ends_with(".jws"));
+        let (digests, files) = keys.partition(|key| key.ends_with(".jws"));
         self.remove_objects(files).await?;
         self.reached(Step::LogFilesRemoved);
-        let key = PublicKey::read(&self.eraser.key.public_key().await?)?;
-        let mut erasable = Vec::new();
-        for digest in digests {
-            if !self.eraser.is_erasure(&digest, &key).await? {
-                erasable.push(digest);
-            }
-        }
-        self.remove_objects(erasable).await
+        self.remove_objects(digests).await
     }
 
     fn reached(&self, step: Step) {
