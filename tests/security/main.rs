@@ -11,6 +11,7 @@ mod call_paths;
 mod children;
 mod conditions;
 mod console;
+mod erasure;
 mod filters;
 mod hosts;
 mod imports;

@@ -152,6 +152,28 @@ impl DataDir {
         self.lock.is_some()
     }
 
+    /// Removes the copies of data files. Refused while another process has the directory open.
+    pub fn clear_cache(&self) -> Result<(), ConfigError> {
+        self.require_alone()?;
+        let cache = self.path("cache");
+        let clear = || {
+            fs::remove_dir_all(&cache)?;
+            make_private(&cache)
+        };
+        clear().map_err(|error| unusable(&self.root, &error))
+    }
+
+    /// Refuses a directory that another process has open.
+    pub fn require_alone(&self) -> Result<(), ConfigError> {
+        if self.is_ours() {
+            return Ok(());
+        }
+        Err(ConfigError::new(format!(
+            "The runner or another command has the data directory {} open. Stop it, and repeat the command.",
+            self.root.display()
+        )))
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

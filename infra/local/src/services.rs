@@ -242,6 +242,14 @@ impl Services {
         }
     }
 
+    /// Removes what erased records left in the data directory: bytes in its database.
+    pub async fn scrub(&self) -> Result<()> {
+        match &self.embedded {
+            Some(records) => records.scrub().await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns the secret that callers of the queues must send.
     pub fn secret(&self) -> &Secret {
         &self.secret

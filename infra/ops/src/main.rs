@@ -24,6 +24,7 @@ mod secret;
 mod store;
 mod subscription;
 mod target;
+mod tenant;
 mod token;
 mod whoami;
 
@@ -82,6 +83,8 @@ const EXAMPLES: &str = r#"Examples:
   ops check                                     hold the stored data against the invariants
   ops backup millrace.tar.zst                   copy records, objects and keys to one file, while the runner runs
   ops restore millrace.tar.zst --data-dir new   make a data directory of such a file
+  ops tenant export --project old old-project   write everything of a project into a folder
+  ops tenant erase --project old                say what would be erased; with --yes, erase it
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
 MILLRACE_RUNS_TABLE, MILLRACE_EVENTS_TABLE, MILLRACE_TASK_QUEUE, MILLRACE_EVENT_BUS and MILLRACE_DATA_BUCKET (the
@@ -145,6 +148,9 @@ enum Command {
     Backup(backup::BackupArguments),
     /// Makes a new data directory from a backup.
     Restore(restore::RestoreArguments),
+    /// Everything of a project at once.
+    #[command(subcommand)]
+    Tenant(tenant::TenantCommand),
     /// Receives webhooks on this machine and prints them.
     Receiver(receiver::ReceiverArguments),
     /// Serves a stand-in for a language model on this machine, to try agents and semantic conditions.
@@ -206,6 +212,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Secret(command) => secret::run(command, &target.open().await?, output).await?,
         Command::Project(command) => project::run(command, &target.open().await?, output).await?,
         Command::Audit(command) => return audit::run(command, target, output).await,
+        Command::Tenant(command) => tenant::run(command, target, output).await?,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,
         Command::Event(command) => event::run(command, &target.open().await?, output).await?,

@@ -59,8 +59,14 @@ pub struct Target {
     pub objects: Objects,
     pub retention: Retention,
     deployment: Deployment,
-    /// Keeps the data directory open.
-    data_dir: Option<DataDir>,
+    /// None for a deployed stage.
+    local: Option<Local>,
+}
+
+/// Data directory of the local runner, which this keeps open.
+struct Local {
+    data_dir: DataDir,
+    services: Services,
 }
 
 impl TargetArguments {
@@ -136,16 +142,16 @@ impl TargetArguments {
     pub async fn open(&self) -> Result<Target> {
         let tenant = Tenant::new(&self.account, &self.project)?;
         let environment = Environment::read().map_err(refused)?;
-        let (deployment, data_dir) = match self.deployed {
+        let (deployment, local) = match self.deployed {
             true => (Deployment::new(environment, deployed().await?), None),
             false => {
                 self.require_data_dir()?;
-                let data = DataDir::open(&self.data_dir).map_err(refused)?;
-                let services = Services::from_environment(&data, &environment).map_err(refused)?;
-                (services.deployment(), Some(data))
+                let data_dir = DataDir::open(&self.data_dir).map_err(refused)?;
+                let services = Services::from_environment(&data_dir, &environment).map_err(refused)?;
+                (services.deployment(), Some(Local { data_dir, services }))
             }
         };
-        Target::of(deployment, tenant, data_dir).map_err(refused)
+        Target::of(deployment, tenant, local).map_err(refused)
     }
 }
 
@@ -167,7 +173,7 @@ impl Target {
     fn of(
         deployment: Deployment,
         tenant: Tenant,
-        data_dir: Option<DataDir>,
+        local: Option<Local>,
     ) -> std::result::Result<Self, ConfigError> {
         Ok(Self {
             clock: deployment.clock(),
@@ -181,7 +187,7 @@ impl Target {
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             retention: Retention::from_environment(deployment.environment())?,
             deployment,
-            data_dir,
+            local,
         })
     }
 
@@ -216,7 +222,24 @@ impl Target {
 
     /// True for a data directory of the local runner.
     pub fn is_local(&self) -> bool {
-        self.data_dir.is_some()
+        self.local.is_some()
+    }
+
+    /// Refuses a data directory that another process has open.
+    pub fn require_alone(&self) -> Result<()> {
+        match &self.local {
+            Some(local) => local.data_dir.require_alone().map_err(refused),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what erased data left in a data directory: bytes in the database, and copies in the cache.
+    pub async fn scrub(&self) -> Result<()> {
+        let Some(local) = &self.local else {
+            return Ok(());
+        };
+        local.data_dir.clear_cache().map_err(refused)?;
+        local.services.scrub().await
     }
 
     /// Records in the audit trail what the operator did in the target's project.
@@ -235,6 +258,19 @@ impl Target {
     ) -> Result<()> {
         self.audit_for(tenant, action, (resource_type, resource_id), None)
             .await
+    }
+
+    /// Records in the audit trail of the account what the operator did to one of its projects.
+    pub async fn audit_in_account(&self, action: AuditAction, project: &str) -> Result<()> {
+        let operator = Principal {
+            project_id: None,
+            ..Principal::system(&self.tenant)
+        };
+        let now = self.clock.now();
+        let mut event = audit::event(action, "project", &operator, now);
+        event.resource_id = project.to_owned();
+        event.request_id = platform::ids::new_id(now);
+        AuditTrail::new(self.audit_table.clone()).insert(&event).await
     }
 
     /// Records what the operator did; about a private run for its owner alone.

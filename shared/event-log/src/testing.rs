@@ -13,8 +13,8 @@ use platform::signing::SigningKey;
 use platform::{Result, UtcTime, ids};
 
 use crate::digest::{
-    DigestFile, FIRST_SEQUENCE, LogDigest, PreviousDigest, PublicKey, SCHEMA_VERSION, SignedDigest,
-    digest_hour, sha256_hex, sign,
+    DigestFile, ERASURE_VERSION, Erasure, FIRST_SEQUENCE, LogDigest, PreviousDigest, PublicKey,
+    SCHEMA_VERSION, SignedDigest, digest_hour, sha256_hex, sign,
 };
 
 pub(crate) struct Key(KeyPair);
@@ -68,6 +68,8 @@ pub(crate) struct TestLog<'a> {
     pub(crate) now: UtcTime,
     pub(crate) waiting: Vec<DigestFile>,
     pub(crate) digests: Vec<SignedDigest>,
+    /// Erasure that the next digest states.
+    pub(crate) erasure: Option<Erasure>,
 }
 
 impl<'a> TestLog<'a> {
@@ -79,6 +81,7 @@ impl<'a> TestLog<'a> {
             now: "2026-11-24T10:10:00Z".parse().unwrap(),
             waiting: Vec::new(),
             digests: Vec::new(),
+            erasure: None,
         }
     }
 
@@ -106,7 +109,10 @@ impl<'a> TestLog<'a> {
     pub(crate) async fn digest(&mut self) -> String {
         self.now = self.now.plus_ms(3_600_000);
         let digest = LogDigest {
-            schema_version: SCHEMA_VERSION,
+            schema_version: match self.erasure {
+                Some(_) => ERASURE_VERSION,
+                None => SCHEMA_VERSION,
+            },
             account_id: self.log.account.clone(),
             project_id: self.log.project.clone(),
             kind: self.log.kind,
@@ -118,6 +124,7 @@ impl<'a> TestLog<'a> {
                 sha256: last.sha256.clone(),
             }),
             files: std::mem::take(&mut self.waiting),
+            erasure: self.erasure.take(),
         };
         let signed = sign(self.key, &digest).await.unwrap();
         write(&self.path(&signed.name), signed.text.as_bytes());

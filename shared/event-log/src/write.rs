@@ -151,8 +151,8 @@ async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Writte
     })
 }
 
-/// Returns the size of a file and its SHA-256.
-pub(crate) fn sum(path: &Path) -> std::io::Result<(u64, String)> {
+/// Returns the size of a file in bytes, and its SHA-256 in hexadecimal.
+pub fn sum(path: &Path) -> std::io::Result<(u64, String)> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1_024 * 1_024];

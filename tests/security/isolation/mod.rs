@@ -7,12 +7,12 @@
 
 mod callers;
 mod furnishing;
-mod household;
+pub mod household;
 mod links;
 mod rows;
 mod spellings;
 mod verdict;
-mod world;
+pub mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 

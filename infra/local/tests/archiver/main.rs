@@ -4,6 +4,7 @@
 
 mod crashes;
 mod digests;
+mod erasure;
 mod export;
 mod listing;
 mod merging;

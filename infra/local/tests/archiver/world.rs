@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
 use event_log::digest::PublicKey;
+use event_log::erasure::Eraser;
 use event_log::logs::{LogFile, Logs};
 use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
 use event_log::{LogStore, LogStoreConfig};
@@ -202,8 +203,22 @@ impl World {
         copy
     }
 
+    /// Returns what erases the log.
+    pub fn eraser(&self) -> Eraser<'_> {
+        Eraser {
+            logs: &self.logs,
+            objects: &self.objects,
+            key: self.key.as_ref(),
+            clock: &self.clock,
+        }
+    }
+
+    pub async fn public_key(&self) -> PublicKey {
+        PublicKey::read(&self.key.public_key().await.unwrap()).unwrap()
+    }
+
     pub async fn verify(&self, copy: &Path, expected: &[ExpectedDigest]) -> Result<Report> {
-        let key = PublicKey::read(&self.key.public_key().await?)?;
+        let key = self.public_key().await;
         let copy = LogCopy::of_folder(copy, |_| None)?;
         verify(&copy, &key, expected, self.clock.now(), &mut |_| {}).await
     }

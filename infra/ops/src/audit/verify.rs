@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use event_log::digest::PublicKey;
 use event_log::logs::Logs;
-use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
+use event_log::verify::{ErasureReport, ExpectedDigest, LogCopy, Report, verify};
 use platform::records::logs::LogKind;
 use platform::{Clock, Error, Result, UtcTime};
 
@@ -158,6 +158,17 @@ fn lines(report: &Report) -> String {
             ));
         }
         lines.push(line);
+        for erased in &log.erasures {
+            let ErasureReport {
+                name,
+                created_at,
+                erasure,
+            } = erased;
+            lines.push(format!(
+                "  erased at {created_at} by {}, because: {}. {} file(s) with {} record(s) before may be missing; signed: {name}",
+                erasure.operator, erasure.reason, erasure.files, erasure.records
+            ));
+        }
         if let Some(last) = &log.last_digest {
             lines.push(format!("  last digest: {}={}", last.name, last.sha256));
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event_log::logs::{LogFile, Logs};
 use platform::objects::{ListedObject, Objects};
-use platform::records::Key;
-use platform::records::logs::{LogHead, LogId, LogKind};
+use platform::records::logs::{DigestRef, LogHead, LogId, LogKind};
+use platform::records::{Key, keys};
 use platform::{Result, UtcTime, ids};
 use serde_json::Value;
 
@@ -16,17 +16,20 @@ const COLLECTED_AFTER_MS: u64 = 7 * 3_600_000;
 /// Largest lag of an archiver's clock, in milliseconds.
 const MARGIN_MS: u64 = 60_000;
 
-/// Adds a finding for each log that breaks an invariant. `records` are the records of both tables.
+/// Adds a finding for each log that breaks an invariant, and a notice for each erasure. `records` are the
+/// records of both tables.
 pub async fn files_agree_with_their_heads(
     records: impl Iterator<Item = &(Key, Value)>,
     logs: &Logs,
     objects: &Objects,
     now: UtcTime,
     findings: &mut Vec<String>,
+    notices: &mut Vec<String>,
 ) -> Result<()> {
+    let records: Vec<_> = records.map(|(key, _)| key).collect();
     // List the objects last, because each is written before its item.
     let mut contents = Vec::new();
-    for log in records.filter_map(|(key, _)| log_of(key)) {
+    for log in records.iter().filter_map(|key| log_of(key)) {
         if let Some(head) = logs.head(&log).await? {
             let files = logs.all_files(&log).await?;
             contents.push((log, head, files));
@@ -47,6 +50,16 @@ pub async fn files_agree_with_their_heads(
         check.files_are_there(&listed);
         check.objects_are_known(&listed, now);
         check.head_agrees(&listed);
+        if let Some(erasure) = &head.erased {
+            check.erasure_is_whole(erasure, &records, &listed);
+            notices.push(format!(
+                "The log {} of {} was erased at {}, as {} states.",
+                log.folder(),
+                log.kind.as_str(),
+                erasure.created_at,
+                erasure.name
+            ));
+        }
     }
     Ok(())
 }
@@ -114,6 +127,50 @@ impl Check<'_> {
                     "no commit names the object {key}, and no collection removed it"
                 ));
             }
+        }
+    }
+
+    /// Checks that an erasure has its signed statement, and that nothing from before it is left.
+    fn erasure_is_whole(
+        &mut self,
+        erasure: &DigestRef,
+        records: &[&Key],
+        listed: &BTreeMap<&str, &ListedObject>,
+    ) {
+        if self.head.unwritten_digest.is_none() && !listed.contains_key(erasure.name.as_str()) {
+            self.broken(&format!("the digest {} of its erasure is missing", erasure.name));
+        }
+        let is_later = |id: &str| {
+            let mut files = self.files.iter();
+            files.any(|file| file.id == id && file.digest > erasure.sequence)
+        };
+        let folder = format!("{}/", self.log.folder());
+        let of_kind = format!("/{}/", self.log.kind.as_str());
+        let keys = listed.keys();
+        let ids = keys
+            .filter(|key| key.starts_with(&folder) && key.contains(&of_kind))
+            .filter_map(|key| key.rsplit('/').next()?.strip_suffix(".parquet"));
+        let files = ids
+            .filter(|id| ids::time_of(id).is_some_and(|time| time < erasure.created_at) && !is_later(id))
+            .count();
+        let audit = keys::audit(&self.log.account, self.log.project.as_deref());
+        let is_before = |time: &str| {
+            let time = time
+                .split('#')
+                .next()
+                .and_then(|time| time.parse::<UtcTime>().ok());
+            time.is_some_and(|time| time.plus_ms(MARGIN_MS) < erasure.created_at)
+        };
+        let of_audit = records
+            .iter()
+            .filter(|key| self.log.kind == LogKind::Audit && key.pk == audit && is_before(&key.sk))
+            .count();
+        if files + of_audit > 0 {
+            self.broken(&format!(
+                "it was erased at {}, and {files} files and {of_audit} audit records from before are left; repeat \
+                 `ops tenant erase`",
+                erasure.created_at
+            ));
         }
     }
 

@@ -52,7 +52,8 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
             .await?;
     let logs = Logs::new(target.events.clone(), target.audit_table.clone());
     let of_both = of_events.iter().chain(&audit);
-    logs::files_agree_with_their_heads(of_both, &logs, &target.objects, now, &mut findings).await?;
+    logs::files_agree_with_their_heads(of_both, &logs, &target.objects, now, &mut findings, &mut notices)
+        .await?;
     let audit_records = audit.iter().filter(|(key, _)| key.pk.ends_with("#audit")).count();
     let mut lines = if findings.is_empty() {
         format!(

@@ -27,6 +27,7 @@ pub use held::HeldObjects;
 pub use links::{LINKS_PATH, Links};
 pub use listing::key_of;
 use listing::present;
+pub use names::file as path_of;
 pub use uploads::{Upload, other_size};
 use writing::{Replace, Writer};
 

@@ -16,6 +16,7 @@ mod queue;
 mod range;
 mod read;
 mod readers;
+mod scrub;
 mod snapshot;
 mod statements;
 #[cfg(test)]

@@ -17,6 +17,35 @@ fn put(sk: &str, bytes: usize) -> Step {
 }
 
 #[tokio::test]
+async fn scrubbed_file_has_no_bytes_of_a_removed_item() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.db");
+    let store = SqliteRecords::open(&path, &[("records", TableKind::Records)]).unwrap();
+    let step = |sk: &str, action: &dyn Fn(Action) -> Action| {
+        let step = put(sk, 10);
+        Step {
+            action: action(step.action),
+            ..step
+        }
+    };
+    for sk in ["secret-key", "kept-key"] {
+        assert_eq!(store.write(step(sk, &|put| put)).await.unwrap(), Written::Done);
+    }
+    let removal = step("secret-key", &|_| Action::Delete);
+    assert_eq!(store.write(removal).await.unwrap(), Written::Done);
+    store.scrub().await.unwrap();
+    let wal = folder.path().join("records.db-wal");
+    for (file, is_kept) in [(&path, true), (&wal, false)] {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(!has("secret-key"), "{file:?}");
+        assert_eq!(has("kept-key"), is_kept, "{file:?}");
+    }
+    let count = store.count("records", &Query::partition("p")).await.unwrap();
+    assert_eq!(count, 1);
+}
+
+#[tokio::test]
 async fn a_full_disk_refuses_writes_and_loses_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records.db");

@@ -41,6 +41,7 @@ impl Pass<'_> {
                 sha256: last.sha256.clone(),
             }),
             files: files.iter().map(|file| self.listed(file)).collect(),
+            erasure: None,
         };
         let signed = sign(self.archiver.key.as_ref(), &digest).await?;
         let next = LogHead {

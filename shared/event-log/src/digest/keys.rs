@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use platform::signing::public_key_pem;
 use platform::{Error, Result};
 
-use super::{LogDigest, SCHEMA_VERSION};
+use super::{ERASURE_VERSION, LogDigest};
 
 /// Public half of the key that signs digests.
 pub struct PublicKey(DecodingKey);
@@ -56,7 +56,7 @@ impl PublicKey {
             ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => Unreadable::Signature,
             _ => Unreadable::Malformed,
         })?;
-        if version.claims.schema_version > SCHEMA_VERSION {
+        if version.claims.schema_version > ERASURE_VERSION {
             return Err(Unreadable::Newer);
         }
         let digest = decode::<LogDigest>(bytes, &self.0, &validation);

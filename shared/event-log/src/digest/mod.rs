@@ -9,7 +9,7 @@ mod signed;
 
 pub use keys::{PublicKey, Unreadable};
 pub use model::{
-    DigestFile, DigestName, FIRST_SEQUENCE, LogDigest, PreviousDigest, SCHEMA_VERSION, UNCOVERED_MS,
-    UNLISTED_MARGIN_MS, digest_hour,
+    DigestFile, DigestName, ERASURE_VERSION, Erasure, FIRST_SEQUENCE, LogDigest, PreviousDigest,
+    SCHEMA_VERSION, UNCOVERED_MS, UNLISTED_MARGIN_MS, digest_hour,
 };
 pub use signed::{KEY_ID, SignedDigest, sha256_hex, sign};

@@ -5,8 +5,10 @@ use platform::UtcTime;
 use platform::records::logs::{LogId, LogKind};
 use serde::{Deserialize, Serialize};
 
-/// Current version of the fields.
+/// Version of the fields of a digest that lists files.
 pub const SCHEMA_VERSION: u32 = 1;
+/// Version of a digest that states an erasure: an older program must not take it for an empty list.
+pub const ERASURE_VERSION: u32 = 2;
 
 /// Sequence number of a log's first digest.
 pub const FIRST_SEQUENCE: u64 = 0;
@@ -35,6 +37,26 @@ pub struct LogDigest {
     pub previous: Option<PreviousDigest>,
     /// Files that no earlier digest lists, sorted by name.
     pub files: Vec<DigestFile>,
+    /// States that the project was erased: earlier digests and their files may be missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erasure: Option<Erasure>,
+}
+
+/// What an operator erased, as counted just before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erasure {
+    /// Operator, in the words of the command.
+    pub operator: String,
+    /// Reason, in the words of the command.
+    pub reason: String,
+    /// Number of files of this log, without replaced ones.
+    pub files: u64,
+    /// Number of records in these files.
+    pub records: u64,
+    /// Number of items of the project in all tables.
+    pub project_items: u64,
+    /// Number of objects of the project, those of its logs included.
+    pub project_objects: u64,
 }
 
 /// Reference to the previous digest.

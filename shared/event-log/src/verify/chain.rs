@@ -16,6 +16,19 @@ pub(super) struct Chain {
     pub findings: Vec<(u64, Finding)>,
     /// Places where digests are missing or invalid.
     pub gaps: Vec<Gap>,
+    /// Sequence of the last valid digest that states an erasure: earlier digests and their files may be
+    /// missing.
+    pub erased: Option<u64>,
+    next: u64,
+}
+
+/// Digests with one sequence number.
+#[derive(Default)]
+struct Sequence<'a> {
+    number: u64,
+    link: Option<Link>,
+    /// Others, with their faults.
+    refused: Vec<(&'a DigestPath, String)>,
 }
 
 /// A valid digest, with its name and hash.
@@ -36,6 +49,65 @@ pub(super) struct Gap {
 }
 
 impl Chain {
+    /// Returns whether a digest, and with it its files, may be missing because the project was erased later.
+    pub fn is_erased(&self, sequence: u64) -> bool {
+        self.erased.is_some_and(|erased| sequence < erased)
+    }
+
+    /// Adds the digests of the next sequence number that is there.
+    fn take(&mut self, place: Sequence<'_>, owner: &Owner, kind: LogKind) {
+        let Sequence {
+            number,
+            link,
+            mut refused,
+        } = place;
+        if number > self.next && !self.is_erased(self.next) {
+            self.missing(self.next, number, owner, kind);
+        }
+        self.next = number.saturating_add(1);
+        if link.is_none() && !refused.is_empty() {
+            let (found, reason) = refused.remove(0);
+            self.broken(
+                number,
+                Fault::Changed,
+                &shown_name(owner, kind, &found.name),
+                reason,
+            );
+            self.gap_at(number);
+        }
+        for (found, _) in refused {
+            let name = shown_name(owner, kind, &found.name);
+            self.broken(number, Fault::Added, &name, "is a second digest of its sequence");
+        }
+        if let Some(link) = link {
+            self.check_previous(&link);
+            self.add(link);
+        }
+    }
+
+    /// Checks the previous digest against the name and hash in this one. A mismatch counts against the
+    /// previous digest, because this one is signed.
+    fn check_previous(&mut self, link: &Link) {
+        let sequence = link.digest.sequence;
+        let before = self
+            .links
+            .last()
+            .filter(|before| before.digest.sequence + 1 == sequence);
+        let said = link.digest.previous.as_ref();
+        let fits = match (before, said) {
+            (Some(before), Some(said)) => said.name == before.name && said.sha256 == before.sha256,
+            (Some(_), None) => false,
+            // The previous digest is missing or invalid, which is already reported, or erased.
+            (None, said) => said.is_some() || sequence == FIRST_SEQUENCE,
+        };
+        if fits {
+            return;
+        }
+        let name = before.map_or_else(|| link.name.clone(), |before| before.name.clone());
+        let detail = format!("has not the hash that the next digest, {}, names", link.name);
+        self.broken(sequence.saturating_sub(1), Fault::Changed, &name, detail);
+    }
+
     fn gap_at(&mut self, sequence: u64) {
         if self.gaps.last().is_some_and(|gap| gap.before.is_none()) {
             return;
@@ -77,47 +149,30 @@ pub(super) async fn read(
     owner: &mut Owner,
     key: &PublicKey,
 ) -> Result<Chain> {
-    let mut chain = Chain::default();
-    let mut next = FIRST_SEQUENCE;
+    let mut read = Vec::new();
     for of_sequence in digests.chunk_by(|one, other| one.name.sequence == other.name.sequence) {
-        let sequence = of_sequence.first().map_or(next, |digest| digest.name.sequence);
-        if sequence > next {
-            chain.missing(next, sequence, owner, kind);
-        }
-        next = sequence.saturating_add(1);
-        let mut refused = Vec::new();
-        let mut link = None;
+        let mut place = Sequence::default();
         for found in of_sequence {
+            place.number = found.name.sequence;
             match open(copy, found, kind, owner, key).await? {
-                Ok(opened) if link.is_none() => link = Some(opened),
-                Ok(_) => refused.push((found, String::new())),
-                Err(reason) => refused.push((found, reason)),
+                Ok(opened) if place.link.is_none() => place.link = Some(opened),
+                Ok(_) => place.refused.push((found, String::new())),
+                Err(reason) => place.refused.push((found, reason)),
             }
         }
-        if link.is_none() && !refused.is_empty() {
-            let (found, reason) = refused.remove(0);
-            chain.broken(
-                sequence,
-                Fault::Changed,
-                &shown_name(owner, kind, &found.name),
-                reason,
-            );
-            chain.gap_at(sequence);
-        }
-        for (found, _) in refused {
-            let name = shown_name(owner, kind, &found.name);
-            chain.broken(
-                sequence,
-                Fault::Added,
-                &name,
-                "is a second digest of its sequence",
-            );
-        }
-        if let Some(link) = link {
+        if let Some(link) = &place.link {
             owner.learn(&link.digest);
-            check_previous(&mut chain, &link);
-            chain.add(link);
         }
+        read.push(place);
+    }
+    let links = read.iter().filter_map(|place| place.link.as_ref());
+    let erased = links.rev().find(|link| link.digest.erasure.is_some());
+    let mut chain = Chain {
+        erased: erased.map(|link| link.digest.sequence),
+        ..Chain::default()
+    };
+    for place in read {
+        chain.take(place, owner, kind);
     }
     Ok(chain)
 }
@@ -162,29 +217,6 @@ fn is_in_its_place(digest: &LogDigest, found: &DigestPath, kind: LogKind, owner:
             .project
             .as_deref()
             .is_none_or(|project| Some(project) == said_project)
-}
-
-/// Checks the previous digest against the name and hash in this one. A mismatch counts against the previous
-/// digest, because this one is signed.
-fn check_previous(chain: &mut Chain, link: &Link) {
-    let sequence = link.digest.sequence;
-    let before = chain
-        .links
-        .last()
-        .filter(|before| before.digest.sequence + 1 == sequence);
-    let said = link.digest.previous.as_ref();
-    let fits = match (before, said) {
-        (Some(before), Some(said)) => said.name == before.name && said.sha256 == before.sha256,
-        (Some(_), None) => false,
-        // The previous digest is missing or invalid, which is already reported.
-        (None, said) => said.is_some() || sequence == FIRST_SEQUENCE,
-    };
-    if fits {
-        return;
-    }
-    let name = before.map_or_else(|| link.name.clone(), |before| before.name.clone());
-    let detail = format!("has not the hash that the next digest, {}, names", link.name);
-    chain.broken(sequence.saturating_sub(1), Fault::Changed, &name, detail);
 }
 
 fn folder_of(owner: &Owner) -> String {

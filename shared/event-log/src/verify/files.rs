@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::records::logs::LogKind;
 use platform::{Result, UtcTime, ids};
 
-use super::chain::Chain;
+use super::chain::{Chain, Link};
 use super::copy::LogCopy;
 use super::folders::Place as ObjectPlace;
 use super::folders::{DataPath, Owner};
-use super::report::{Fault, Finding, LastDigest, LogReport};
+use super::report::{ErasureReport, Fault, Finding, LastDigest, LogReport};
 use crate::digest::{DigestFile, UNCOVERED_MS, UNLISTED_MARGIN_MS};
 
 /// Detail of a file that a digest must list by now.
@@ -44,6 +44,7 @@ pub(super) async fn check(
             kind: kind.as_str(),
             digests: chain.links.len(),
             last_digest: last(chain),
+            erasures: erasures(chain),
             ..LogReport::default()
         },
         findings: Vec::new(),
@@ -132,6 +133,9 @@ impl Checked<'_> {
 
     /// An invalid later digest may list the file that replaces this one: then the digest is reported first.
     fn missing(&mut self, sequence: u64, file: &DigestFile) {
+        if self.against.chain.is_erased(sequence) {
+            return;
+        }
         let gap = self
             .against
             .chain
@@ -188,12 +192,11 @@ impl Checked<'_> {
         } else {
             let next = links.iter().find(|link| link.digest.created_at >= made);
             let sequence = next.map_or(u64::MAX, |link| link.digest.sequence);
-            self.add(
-                sequence,
-                Fault::Added,
-                &name,
-                "is older than the last digest, and no digest lists it",
-            );
+            let detail = match chain.erased.is_some_and(|erased| sequence <= erased) {
+                true => "is from before the erasure, and no digest lists it. Repeat `ops tenant erase`",
+                false => "is older than the last digest, and no digest lists it",
+            };
+            self.add(sequence, Fault::Added, &name, detail);
         }
     }
 
@@ -231,6 +234,17 @@ fn replaced(chain: &Chain) -> BTreeSet<&str> {
     files(chain)
         .flat_map(|(_, file)| file.replaces.iter().map(String::as_str))
         .collect()
+}
+
+fn erasures(chain: &Chain) -> Vec<ErasureReport> {
+    let of_link = |link: &Link| {
+        Some(ErasureReport {
+            name: link.name.clone(),
+            created_at: link.digest.created_at,
+            erasure: link.digest.erasure.clone()?,
+        })
+    };
+    chain.links.iter().filter_map(of_link).collect()
 }
 
 fn last(chain: &Chain) -> Option<LastDigest> {

@@ -6,7 +6,8 @@
 //! files must have a digest, and a file without one must be from the last hour. Nothing else may be below a
 //! log: readers differ in what they take for its files. The last digest proves all earlier ones, but nothing
 //! proves the last, nor that there was a log: an auditor notes its name and hash, and expects it in the next
-//! copy.
+//! copy. A digest that states an erasure stands for all earlier ones and their files, of which what is there
+//! is checked.
 
 mod chain;
 mod copy;
@@ -18,13 +19,14 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use chain::Chain;
 use files::Against;
 use platform::records::logs::LogKind;
 use platform::{Result, UtcTime};
 
-use crate::digest::PublicKey;
+use crate::digest::{DigestName, LogDigest, PublicKey};
 pub use copy::{KeyOfPath, LogCopy};
-pub use report::{Fault, Finding, LastDigest, LogReport, Report};
+pub use report::{ErasureReport, Fault, Finding, LastDigest, LogReport, Report};
 
 /// A digest that the auditor noted earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub async fn verify(
     for stray in &copy.strays {
         report.add(stray.clone());
     }
-    let mut signed = BTreeMap::new();
+    let mut signed = Signed::default();
     // Only the logs of one account may be in a folder that does not name it.
     let mut account = None;
     for log in &copy.logs {
@@ -76,8 +78,7 @@ pub async fn verify(
                 continue;
             }
             let chain = chain::read(copy, digests, kind, &mut owner, key).await?;
-            let links = chain.links.iter();
-            signed.extend(links.map(|link| (link.name.clone(), link.sha256.clone())));
+            signed.add(&chain);
             let against = Against {
                 copy,
                 kind,
@@ -97,14 +98,53 @@ pub async fn verify(
     Ok(report)
 }
 
-fn expect(digest: &ExpectedDigest, signed: &BTreeMap<String, String>, report: &mut Report) {
-    match signed.get(&digest.name) {
+/// Valid digests of all logs.
+#[derive(Default)]
+struct Signed {
+    /// Hashes by name.
+    hashes: BTreeMap<String, String>,
+    /// Digests that state erasures.
+    erasures: Vec<LogDigest>,
+}
+
+impl Signed {
+    fn add(&mut self, chain: &Chain) {
+        for link in &chain.links {
+            self.hashes.insert(link.name.clone(), link.sha256.clone());
+            if link.digest.erasure.is_some() {
+                self.erasures.push(link.digest.clone());
+            }
+        }
+    }
+
+    /// Returns whether an erasure states that this digest was erased. An erasure names the hash of the digest
+    /// right before it alone.
+    fn has_erased(&self, digest: &ExpectedDigest) -> bool {
+        let name = digest.name.rsplit('/').next().and_then(DigestName::read);
+        let Some(name) = name else {
+            return false;
+        };
+        self.erasures.iter().any(|erasure| {
+            let is_of_log = erasure.log().digest_key(name.sequence, &name.hour) == digest.name;
+            let is_previous = name.sequence.saturating_add(1) == erasure.sequence;
+            let fits = erasure
+                .previous
+                .as_ref()
+                .is_some_and(|previous| previous.name == digest.name && previous.sha256 == digest.sha256);
+            is_of_log && name.sequence < erasure.sequence && (fits || !is_previous)
+        })
+    }
+}
+
+fn expect(digest: &ExpectedDigest, signed: &Signed, report: &mut Report) {
+    match signed.hashes.get(&digest.name) {
         Some(sha256) if *sha256 == digest.sha256 => {}
         Some(_) => report.add(Finding::new(
             Fault::Changed,
             &digest.name,
             "is not the digest that is expected: its hash is another",
         )),
+        None if signed.has_erased(digest) => {}
         None => report.add(Finding::new(
             Fault::Removed,
             &digest.name,

@@ -3,6 +3,8 @@
 use platform::UtcTime;
 use serde::Serialize;
 
+use crate::digest::Erasure;
+
 /// Maximum number of findings that a report lists.
 const MAX_FINDINGS: usize = 1_000;
 
@@ -79,8 +81,20 @@ pub struct LogReport {
     pub not_covered_yet: u64,
     /// Number of files that a missing or invalid digest may list.
     pub unproven: u64,
+    /// Signed erasures of the project, in the order of the chain.
+    pub erasures: Vec<ErasureReport>,
     #[serde(skip)]
     pub(super) findings: Vec<Finding>,
+}
+
+/// Valid digest that states an erasure: of what was before, the check expects nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErasureReport {
+    /// Object key of the digest.
+    pub name: String,
+    pub created_at: UtcTime,
+    #[serde(flatten)]
+    pub erasure: Erasure,
 }
 
 /// Digest at the end of a chain.

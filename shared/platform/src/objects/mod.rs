@@ -125,6 +125,18 @@ impl Objects {
         self.store.folders(&self.bucket, prefix).await
     }
 
+    /// Returns the beginnings of the keys of all objects of a project, such as `stores/acme/demo/`. They are
+    /// found in the bucket: no list of kinds of objects can miss one.
+    pub async fn project_folders(&self, tenant: &Tenant) -> Result<Vec<String>> {
+        let mut kinds = self.folders("").await?;
+        // A kind with a name of its own for all tenants, as `payloads/~updates/`: no account begins with `~`.
+        for kind in kinds.clone() {
+            kinds.extend(self.store.folders(&self.bucket, &format!("{kind}~")).await?);
+        }
+        let folder = |kind: String| format!("{kind}{}/{}/", tenant.account(), tenant.project());
+        Ok(kinds.into_iter().map(folder).collect())
+    }
+
     /// Removes an object; a missing one is not an error.
     pub async fn remove(&self, key: &str) -> Result<()> {
         self.store.remove(&self.bucket, key).await

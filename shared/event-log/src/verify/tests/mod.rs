@@ -1,3 +1,4 @@
+mod erasures;
 mod places;
 
 use std::fs;

@@ -76,6 +76,7 @@
 //! tenant.
 
 mod due;
+mod owner;
 mod run_listing;
 
 use sha2::{Digest as _, Sha256};
@@ -85,6 +86,7 @@ use crate::records::store::Key;
 use crate::tenant::Tenant;
 
 pub use due::{DUE_SHARDS, DueKind, EVENT_REMOVALS};
+pub use owner::is_of;
 pub use run_listing::{run_time, runs, runs_by};
 
 fn pk(tenant: &Tenant, rest: &str) -> String {

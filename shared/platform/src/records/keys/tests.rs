@@ -1,6 +1,7 @@
 //! Tests the keys of all tables.
 
 use super::*;
+use crate::records::logs::{LogId, LogKind};
 
 #[test]
 fn every_key_begins_with_account_and_project() {
@@ -51,6 +52,37 @@ fn every_key_begins_with_account_and_project() {
         audit("acme", Some("demo")),
     ];
     assert!(keys.iter().all(|pk| pk.starts_with("acme#demo#")), "{keys:?}");
+}
+
+#[test]
+fn record_of_another_project_is_not_of_this_one() {
+    let tenant = |account, project| Tenant::new(account, project).unwrap();
+    let all = |tenant: &Tenant| {
+        let log = |kind| LogId::new(tenant.account(), Some(tenant.project()), kind).head_key();
+        let heads = LogKind::ALL.map(log);
+        let audit = Key::new(audit(tenant.account(), Some(tenant.project())), "x");
+        let [events, audits] = heads;
+        [
+            prompt(tenant, "x"),
+            membership("x", tenant),
+            events,
+            audits,
+            audit,
+        ]
+    };
+    let own = tenant("acme", "demo");
+    assert!(all(&own).iter().all(|key| is_of(&own, key)));
+    for (account, project) in [
+        ("acme", "demo2"),
+        ("acme", "dem"),
+        ("acme2", "demo"),
+        ("acm", "demo"),
+        ("demo", "acme"),
+    ] {
+        let other = tenant(account, project);
+        assert!(!all(&other).iter().any(|key| is_of(&own, key)), "{other}");
+    }
+    assert!(!is_of(&own, &Key::new(audit("acme", None), "demo#x")));
 }
 
 #[test]

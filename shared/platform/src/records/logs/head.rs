@@ -57,6 +57,9 @@ pub struct LogHead {
     /// Text of the last digest, until its object is known to be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten_digest: Option<String>,
+    /// Last digest that states an erasure; None where the project was never erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased: Option<DigestRef>,
 }
 
 impl LogHead {
@@ -72,6 +75,16 @@ impl LogHead {
             waiting_since: None,
             last_digest: None,
             unwritten_digest: None,
+            erased: None,
         }
+    }
+
+    /// Returns whether nothing was committed since the last erasure, whose digest is written.
+    pub fn is_erased(&self) -> bool {
+        self.erased.is_some()
+            && self.erased == self.last_digest
+            && self.unwritten_digest.is_none()
+            && self.waiting_files == 0
+            && self.unsettled.is_empty()
     }
 }
