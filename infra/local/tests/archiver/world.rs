@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
-use event_log::digest::PublicKey;
+use event_log::digest::PublicKeys;
 use event_log::logs::{LogFile, Logs};
 use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
 use event_log::{LogStore, LogStoreConfig};
@@ -34,7 +34,7 @@ pub struct World {
     pub trail: AuditTrail,
     pub logs: Logs,
     pub objects: Objects,
-    key: Arc<LocalSigningKey>,
+    pub key: Arc<LocalSigningKey>,
     pub tenant: Tenant,
     pub log: LogId,
     engine: Engine,
@@ -203,9 +203,27 @@ impl World {
     }
 
     pub async fn verify(&self, copy: &Path, expected: &[ExpectedDigest]) -> Result<Report> {
-        let key = PublicKey::read(&self.key.public_key().await?)?;
+        let mut keys = vec![self.key.public_key().await?];
+        keys.extend(
+            self.key
+                .earlier_keys()
+                .await?
+                .into_iter()
+                .map(|key| key.public_key),
+        );
+        self.verify_with(copy, &keys, expected).await
+    }
+
+    /// Verifies with these keys, the current one first.
+    pub async fn verify_with(
+        &self,
+        copy: &Path,
+        keys: &[Vec<u8>],
+        expected: &[ExpectedDigest],
+    ) -> Result<Report> {
+        let keys = PublicKeys::new(keys)?;
         let copy = LogCopy::of_folder(copy, |_| None)?;
-        verify(&copy, &key, expected, self.clock.now(), &mut |_| {}).await
+        verify(&copy, &keys, expected, self.clock.now(), &mut |_| {}).await
     }
 }
 

@@ -1,3 +1,4 @@
+mod keys;
 mod places;
 
 use std::fs;
