@@ -83,10 +83,9 @@ fn verifiers_read_the_service_key_and_the_one_before() {
 /// Returns the functions that authenticate callers.
 fn authenticating() -> BTreeSet<&'static str> {
     let functions = resources("AWS::Lambda::Function").into_iter();
-    let has_issuer =
-        |function: &Value| function["Environment"]["Variables"]["MILLRACE_TOKEN_ISSUER"].is_object();
+    let has_providers = |function: &Value| function["Environment"]["Variables"]["MILLRACE_JWKS"].is_object();
     functions
-        .filter(|(_, function)| has_issuer(function))
+        .filter(|(_, function)| has_providers(function))
         .map(|(name, _)| name)
         .collect()
 }
