@@ -29,19 +29,19 @@ pub struct LocalSigningKey {
     /// File with the public halves of the keys that it replaced.
     earlier: PathBuf,
     /// Key as last read.
-    loaded: Arc<Mutex<Option<Loaded>>>,
+    cache: Arc<Mutex<Option<KeyFile>>>,
 }
 
 #[derive(Clone)]
-struct Loaded {
+struct KeyFile {
     /// Content of the file.
     der: Vec<u8>,
     key: Arc<KeyPair>,
 }
 
-/// A replaced key in its file.
+/// An earlier key in its file.
 #[derive(Serialize, Deserialize)]
-struct Replaced {
+struct EarlierEntry {
     /// PEM of the public key.
     public_key: String,
     replaced_at: UtcTime,
@@ -62,12 +62,12 @@ impl LocalSigningKey {
     fn open(data: &DataDir, name: &str) -> Result<Self, ConfigError> {
         let path = data.path(&format!("keys/{name}.pkcs8"));
         let earlier = data.path(&format!("keys/{name}.earlier.json"));
-        let loaded = path.exists().then(|| read(&path)).transpose()?;
-        read_replaced(&earlier)?;
+        let file = path.exists().then(|| read(&path)).transpose()?;
+        read_earlier(&earlier)?;
         Ok(Self {
             path,
             earlier,
-            loaded: Arc::new(Mutex::new(loaded)),
+            cache: Arc::new(Mutex::new(file)),
         })
     }
 
@@ -87,8 +87,8 @@ impl LocalSigningKey {
         let current =
             public_half(&read(&self.path)?.key).map_err(|error| ConfigError::new(error.to_string()))?;
         let current = public_key_pem(&current);
-        let mut replaced = read_replaced(&self.earlier)?;
-        if replaced.len() >= MAX_EARLIER {
+        let mut entries = read_earlier(&self.earlier)?;
+        if entries.len() >= MAX_EARLIER {
             return Err(ConfigError::new(format!(
                 "The key was replaced {MAX_EARLIER} times, and no more keys are kept. Remove keys that nothing was signed \
                  with from {}.",
@@ -97,31 +97,31 @@ impl LocalSigningKey {
         }
         let next = generate()?;
         // A rotation that died has kept it already.
-        replaced.retain(|key| key.public_key != current);
-        replaced.insert(
+        entries.retain(|key| key.public_key != current);
+        entries.insert(
             0,
-            Replaced {
+            EarlierEntry {
                 public_key: current,
                 replaced_at: now,
             },
         );
-        let text = serde_json::to_vec(&replaced).map_err(|error| ConfigError::new(error.to_string()))?;
+        let text = serde_json::to_vec(&entries).map_err(|error| ConfigError::new(error.to_string()))?;
         write_whole(&self.earlier, &text)?;
         write_whole(&self.path, &next)
     }
 
     /// 503 if the key cannot be read or written, such as on a full disk; the next use tries again.
     async fn key(&self) -> Result<Arc<KeyPair>> {
-        let (path, loaded) = (self.path.clone(), Arc::clone(&self.loaded));
+        let (path, cache) = (self.path.clone(), Arc::clone(&self.cache));
         blocking(move || {
             let der = read_or_make(&path, generate)?;
-            let mut loaded = loaded.lock();
-            if let Some(known) = loaded.as_ref().filter(|known| known.der == der) {
-                return Ok(Arc::clone(&known.key));
+            let mut cache = cache.lock();
+            if let Some(file) = cache.as_ref().filter(|file| file.der == der) {
+                return Ok(Arc::clone(&file.key));
             }
-            let read = parse(&path, der)?;
-            let key = Arc::clone(&read.key);
-            *loaded = Some(read);
+            let file = parse(&path, der)?;
+            let key = Arc::clone(&file.key);
+            *cache = Some(file);
             Ok(key)
         })
         .await
@@ -138,18 +138,18 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Reads a key, and makes one where it is missing.
-fn read(path: &Path) -> Result<Loaded, ConfigError> {
+fn read(path: &Path) -> Result<KeyFile, ConfigError> {
     parse(path, read_or_make(path, generate)?)
 }
 
-fn parse(path: &Path, der: Vec<u8>) -> Result<Loaded, ConfigError> {
+fn parse(path: &Path, der: Vec<u8>) -> Result<KeyFile, ConfigError> {
     let key = KeyPair::from_pkcs8(&der).map_err(|_| {
         ConfigError::new(format!(
             "{} is not a key. Remove it, and a new one is made.",
             path.display()
         ))
     })?;
-    Ok(Loaded {
+    Ok(KeyFile {
         der,
         key: Arc::new(key),
     })
@@ -168,7 +168,7 @@ fn public_half(key: &KeyPair) -> Result<Vec<u8>> {
 }
 
 /// Reads the replaced keys, latest first; none where the key was never replaced.
-fn read_replaced(path: &Path) -> Result<Vec<Replaced>, ConfigError> {
+fn read_earlier(path: &Path) -> Result<Vec<EarlierEntry>, ConfigError> {
     let unreadable = |cause: &dyn std::fmt::Display| {
         ConfigError::new(format!(
             "{} is not the list of replaced keys: {cause}. Take it from a backup.",
@@ -198,13 +198,13 @@ impl SigningKey for LocalSigningKey {
 
     async fn earlier_keys(&self) -> Result<Vec<EarlierKey>> {
         let path = self.earlier.clone();
-        let replaced = blocking(move || read_replaced(&path)).await?;
+        let entries = blocking(move || read_earlier(&path)).await?;
         let mut keys = Vec::new();
-        for key in replaced {
-            for public_key in public_keys(key.public_key.as_bytes())? {
+        for entry in entries {
+            for public_key in public_keys(entry.public_key.as_bytes())? {
                 keys.push(EarlierKey {
                     public_key,
-                    replaced_at: Some(key.replaced_at),
+                    replaced_at: Some(entry.replaced_at),
                 });
             }
         }

@@ -9,11 +9,11 @@ pub struct SigningKeys {
     /// PEM of the current key.
     public_key: String,
     /// Current key, then those that it replaced, latest first.
-    pub keys: Vec<PrintedKey>,
+    pub keys: Vec<KeyOutput>,
 }
 
 #[derive(Serialize)]
-pub struct PrintedKey {
+pub struct KeyOutput {
     /// SHA-256 of the DER, in hexadecimal, as in the `kid` of a signature.
     pub fingerprint: String,
     public_key: String,
@@ -24,11 +24,11 @@ pub struct PrintedKey {
 impl SigningKeys {
     pub async fn read(key: &dyn SigningKey) -> Result<Self> {
         let current = key.public_key().await?;
-        let mut keys = vec![printed(&current, None)];
+        let mut keys = vec![key_output(&current, None)];
         for earlier in key.earlier_keys().await? {
             // A rotation that died left the current key among the earlier ones.
             if earlier.public_key != current {
-                keys.push(printed(&earlier.public_key, earlier.replaced_at));
+                keys.push(key_output(&earlier.public_key, earlier.replaced_at));
             }
         }
         Ok(Self {
@@ -43,8 +43,8 @@ impl SigningKeys {
     }
 }
 
-fn printed(public_key: &[u8], replaced_at: Option<UtcTime>) -> PrintedKey {
-    PrintedKey {
+fn key_output(public_key: &[u8], replaced_at: Option<UtcTime>) -> KeyOutput {
+    KeyOutput {
         fingerprint: fingerprint(public_key),
         public_key: public_key_pem(public_key),
         replaced_at,

@@ -20,7 +20,7 @@ struct PublicKey {
 
 /// A digest, and the key that signed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadDigest {
+pub struct DigestOfKey {
     pub digest: LogDigest,
     /// Fingerprint of the key.
     pub key: String,
@@ -57,20 +57,20 @@ impl PublicKeys {
     /// Takes the DER of X.509 SubjectPublicKeyInfos, that of the current key first. Fails with 400 without a
     /// key, and for a key that is not RSA.
     pub fn new(keys: &[Vec<u8>]) -> Result<Self> {
-        let mut known = BTreeSet::new();
-        let mut read = Vec::new();
+        let mut fingerprints = BTreeSet::new();
+        let mut unique = Vec::new();
         for der in keys {
             let key = DecodingKey::from_rsa_pem(public_key_pem(der).as_bytes()).map_err(|cause| {
                 Error::invalid("The key is not the PEM or DER of an RSA public key.").with_source(cause)
             })?;
             let fingerprint = fingerprint(der);
-            if known.insert(fingerprint.clone()) {
-                read.push(PublicKey { fingerprint, key });
+            if fingerprints.insert(fingerprint.clone()) {
+                unique.push(PublicKey { fingerprint, key });
             }
         }
-        match read.is_empty() {
+        match unique.is_empty() {
             true => Err(Error::invalid("There is no public key to check digests with.")),
-            false => Ok(Self(read)),
+            false => Ok(Self(unique)),
         }
     }
 
@@ -81,7 +81,7 @@ impl PublicKeys {
 
     /// Verifies and parses the bytes of a digest's object, with the key that it names. A digest from before
     /// keys were named holds with any of them.
-    pub fn open(&self, bytes: &[u8]) -> std::result::Result<ReadDigest, Unreadable> {
+    pub fn open(&self, bytes: &[u8]) -> std::result::Result<DigestOfKey, Unreadable> {
         let header = decode_header(bytes).map_err(|_| Unreadable::Malformed)?;
         let key_id = header.kid.unwrap_or_default();
         let named = NamedKey::read(PURPOSE, &key_id).ok_or(Unreadable::Malformed)?;
@@ -92,7 +92,7 @@ impl PublicKeys {
         for key in self.0.iter().filter(|key| named.is(&key.fingerprint)) {
             match key.open(bytes) {
                 Ok(digest) => {
-                    return Ok(ReadDigest {
+                    return Ok(DigestOfKey {
                         digest,
                         key: key.fingerprint.clone(),
                     });

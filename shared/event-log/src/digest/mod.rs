@@ -11,7 +11,7 @@ mod keys;
 mod model;
 mod signed;
 
-pub use keys::{PublicKeys, ReadDigest, Unreadable};
+pub use keys::{DigestOfKey, PublicKeys, Unreadable};
 pub use model::{
     DigestFile, DigestName, FIRST_SEQUENCE, LogDigest, PreviousDigest, SCHEMA_VERSION, UNCOVERED_MS,
     UNLISTED_MARGIN_MS, digest_hour,

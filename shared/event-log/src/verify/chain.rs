@@ -6,7 +6,7 @@ use platform::{Result, UtcTime};
 use super::copy::LogCopy;
 use super::folders::{DigestPath, Owner};
 use super::report::{Fault, Finding};
-use crate::digest::{DigestName, FIRST_SEQUENCE, LogDigest, PublicKeys, ReadDigest, sha256_hex};
+use crate::digest::{DigestName, DigestOfKey, FIRST_SEQUENCE, LogDigest, PublicKeys, sha256_hex};
 
 #[derive(Default)]
 pub(super) struct Chain {
@@ -155,7 +155,7 @@ async fn open(
     let Some(bytes) = copy.read(&found.place).await? else {
         return Ok(Err("was removed during the check".to_owned()));
     };
-    let ReadDigest { digest, key } = match keys.open(&bytes) {
+    let DigestOfKey { digest, key } = match keys.open(&bytes) {
         Ok(read) => read,
         Err(reason) => return Ok(Err(reason.sentence())),
     };

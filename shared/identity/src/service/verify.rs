@@ -32,9 +32,9 @@ impl ServiceVerifier {
     /// Returns the principal of a service token. 401 for an invalid token, 503 if the public key cannot be
     /// read.
     pub(crate) async fn verify(&self, token: &str, header: &Header, now: UtcTime) -> Result<Principal> {
-        let mut refused = JwtErrorKind::InvalidSignature.into();
+        let mut reason = JwtErrorKind::InvalidSignature.into();
         let Some(named) = named(header) else {
-            return Err(refusal(refused));
+            return Err(refusal(reason));
         };
         for key in self.keys(named, now).await? {
             match claims(token, &decoding_key(&key)?) {
@@ -42,10 +42,10 @@ impl ServiceVerifier {
                     times::check(claims.exp, Some(claims.nbf), now)?;
                     return Ok(claims.principal());
                 }
-                Err(error) => refused = error,
+                Err(error) => reason = error,
             }
         }
-        Err(refusal(refused))
+        Err(refusal(reason))
     }
 
     /// Returns the public keys that a token may be signed with: the one that it names, or each where it names
