@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy clean
+.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy clean
 
 # Passed on to the program that a target starts.
 ARGS ?=
@@ -85,6 +85,10 @@ test-console: library ## The console in a browser, whole (CHROMIUM=program ARGS=
 
 test-lambda: library ## The black-box suite against the Lambda functions (CALLS=file records AWS calls)
 	@PORT='$(PORT)' CALLS='$(CALLS)' tests/run infra/ministack/test $(ARGS)
+
+test-operations: library ## The restore and the rotation of keys, by the commands of the pages, against the Lambda functions in an emulator
+	@cargo build -q $(LOCKED) --workspace --bins; cargo test -q $(LOCKED) -p tests --test programs --no-run
+	@infra/ministack/start --port '$(or $(PORT),0)' -- cargo test -q $(LOCKED) -p tests --test programs -- --ignored --test-threads 1 operations::
 
 test-ministack: library ## The adapters of DynamoDB and S3 against an emulator of others
 	@cargo test -q $(LOCKED) -p emulators --test ministack --no-run

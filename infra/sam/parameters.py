@@ -30,6 +30,7 @@ def faults(template, parameters):
             yield f"{name} needs {other}: set both, or neither."
     if parameters["MonthlyBudget"] not in ("", "0") and not parameters["AlarmTopicArn"]:
         yield "MonthlyBudget needs AlarmTopicArn, which it notifies: set both, or neither."
+    yield from faults_of_rotation(parameters)
     yield from faults_of_retention(parameters)
     yield from faults_of_model(parameters)
     yield from faults_of_identity(parameters["Identity"], template["Parameters"]["Identity"]["MaxLength"])
@@ -38,6 +39,13 @@ def faults(template, parameters):
         yield f"JwksUrl is '{keys}', and keys are read over https alone: set it to the URL of the provider's key set."
     if parameters["ConsoleClientId"] and parameters["Identity"] and not parameters["ConsoleIssuer"]:
         yield "ConsoleClientId needs ConsoleIssuer where Identity names the providers: set it to the URL at which people sign in."
+
+
+def faults_of_rotation(parameters):
+    """A key that replaced another one is not also the one before."""
+    for name, earlier in (("ServiceKeyArn", "PreviousServiceKeyArn"), ("DigestKeyArn", "EarlierDigestKeyArns")):
+        if parameters[name] and parameters[name] in parameters[earlier].split(","):
+            yield f"{name} is also in {earlier}, which names keys that it replaced: take it out there (docs/runbook.md)."
 
 
 def faults_of_retention(parameters):

@@ -187,6 +187,15 @@ class Preflight(unittest.TestCase):
         both = {"DomainName": "api.example.com", "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/1"}
         self.accepts(Session(), parameters=REQUIRED | both)
 
+    def test_a_key_replaces_another_one(self):
+        old, new = (f"arn:aws:kms:eu-central-1:123456789012:key/{name}" for name in ("old", "new"))
+        for name, earlier in [("ServiceKeyArn", "PreviousServiceKeyArn"), ("DigestKeyArn", "EarlierDigestKeyArns")]:
+            self.refuses(Session(), f"{name} is also in {earlier}", parameters=REQUIRED | {name: new, earlier: new})
+            self.accepts(Session(), parameters=REQUIRED | {name: new, earlier: old})
+            # The new key is named before it signs, and the key of the stack may sign again.
+            self.accepts(Session(), parameters=REQUIRED | {earlier: new})
+        self.refuses(Session(), "also in Earlier", parameters=REQUIRED | {"DigestKeyArn": new, "EarlierDigestKeyArns": f"{old},{new}"})
+
     def test_the_language_model(self):
         for given, word in [
             ({"ModelProvider": "bedrock"}, "needs Model, which is empty"),

@@ -19,5 +19,6 @@ mod retention;
 mod roles;
 mod routes;
 mod runbook;
+mod signing_keys;
 mod translated;
 mod web_acl;

@@ -14,6 +14,11 @@ type Grant = (String, String, String);
 
 /// Returns the template's name of a policy's resource. None for one that only some stacks have.
 fn name(resource: &Value) -> Option<String> {
+    // A parameter that may be empty, and what counts then.
+    let resource = match resource["Fn::If"].as_array() {
+        Some(choice) => &choice[2],
+        None => resource,
+    };
     let text = match resource {
         Value::String(text) => text.clone(),
         _ if resource["Ref"].is_string() => resource["Ref"].as_str()?.to_owned(),
@@ -49,7 +54,8 @@ fn granted() -> BTreeSet<Grant> {
                 continue;
             }
             for action in each(&statement["Action"]) {
-                for resource in each(&statement["Resource"]) {
+                let exists = |resource: &&Value| resource["Fn::If"][2]["Ref"] != "AWS::NoValue";
+                for resource in each(&statement["Resource"]).into_iter().filter(exists) {
                     let resource = name(resource).unwrap_or_else(|| panic!("{function}: {resource}"));
                     let action = action.as_str().unwrap().to_owned();
                     grants.insert((function.to_owned(), action, resource));

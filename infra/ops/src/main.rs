@@ -21,6 +21,8 @@ mod receiver;
 mod restore;
 mod run;
 mod secret;
+mod service_key;
+mod signing_keys;
 mod store;
 mod subscription;
 mod target;
@@ -78,6 +80,7 @@ const EXAMPLES: &str = r#"Examples:
   ops model                                     stand in for a language model on port 4010
   ops audit verify copy --key audit-key.pem --notes digests.txt
                                                 check a copy of the log against its signed digests
+  ops audit key --rotate                        replace the key of the digests; with it, sign each log
   ops audit export --from 2026-11-01 --to 2026-11-30 --format csv audit.csv
                                                 the audit records of a month; --kind events for events
   ops check                                     hold the stored data against the invariants
@@ -106,6 +109,8 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Prints the keys that sign and verify the service tokens of workflow runs.
+    ServiceKey(service_key::ServiceKeyArguments),
     /// Prompt templates.
     #[command(subcommand)]
     Prompt(prompt::PromptCommand),
@@ -206,6 +211,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Whoami(command) => return whoami::run(command, target, output).await,
         Command::Member(command) => member::run(command, &target.open().await?, output).await?,
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,
+        Command::ServiceKey(command) => service_key::run(&command, target, output).await?,
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Process(command) => process::run(command, &target.open().await?, output).await?,

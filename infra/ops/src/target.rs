@@ -13,6 +13,7 @@ use local::services::Services;
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::Bus;
+use platform::config::variables::Variable;
 use platform::config::{AwsEnvironment, ConfigError, Environment, variables};
 use platform::deployment::{Backend, Deployment};
 use platform::http::audit;
@@ -88,14 +89,38 @@ impl TargetArguments {
 
     /// Returns the key of the log's digests: from the data directory, or the stage's `MILLRACE_DIGEST_KEY`.
     pub async fn digest_key(&self) -> Result<Arc<dyn SigningKey>> {
+        match self.deployed {
+            true => deployed_key(variables::DIGEST_KEY).await,
+            false => Ok(Arc::new(self.local_digest_key()?)),
+        }
+    }
+
+    /// Returns the key of service tokens: from the data directory, or the stage's `MILLRACE_SERVICE_KEY`.
+    pub async fn service_key(&self) -> Result<Arc<dyn SigningKey>> {
+        match self.deployed {
+            true => deployed_key(variables::SERVICE_KEY).await,
+            false => Ok(Arc::new(self.local_service_key()?)),
+        }
+    }
+
+    /// Returns the key of the log's digests to rotate. Fails for a deployed stage.
+    pub fn local_digest_key(&self) -> Result<LocalSigningKey> {
+        LocalSigningKey::of_digests(&self.signing_keys()?).map_err(refused)
+    }
+
+    /// Returns the key of service tokens to rotate. Fails for a deployed stage.
+    pub fn local_service_key(&self) -> Result<LocalSigningKey> {
+        LocalSigningKey::of_services(&self.signing_keys()?).map_err(refused)
+    }
+
+    fn signing_keys(&self) -> Result<DataDir> {
         if self.deployed {
-            let environment = Environment::read().map_err(refused)?;
-            let key = environment.required(variables::DIGEST_KEY).map_err(refused)?;
-            return deployed().await?.signing_key(key).map_err(refused);
+            return Err(Error::invalid(
+                "The keys of a deployed stage are in KMS: docs/runbook.md says how they are replaced.",
+            ));
         }
         self.require_data_dir()?;
-        let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;
-        Ok(Arc::new(LocalSigningKey::of_digests(&data).map_err(refused)?))
+        DataDir::open_keys(&self.data_dir).map_err(refused)
     }
 
     /// Returns the path of a data directory that holds its own records and objects. Where DynamoDB or S3
@@ -153,6 +178,13 @@ impl TargetArguments {
         };
         Target::of(deployment, tenant, local).map_err(refused)
     }
+}
+
+/// Returns the keys of KMS that a variable names.
+async fn deployed_key(variable: Variable) -> Result<Arc<dyn SigningKey>> {
+    let environment = Environment::read().map_err(refused)?;
+    let keys = environment.required(variable).map_err(refused)?;
+    deployed().await?.signing_key(keys).map_err(refused)
 }
 
 /// Returns the services of a deployed stage, with the operator's credentials.

@@ -115,8 +115,8 @@ impl Backend for Aws {
         Arc::new(KmsSealer::connect(&self.sdk, key_id))
     }
 
-    fn signing_key(&self, key_id: String) -> Result<Arc<dyn SigningKey>, ConfigError> {
-        Ok(Arc::new(KmsSigningKey::connect(&self.sdk, key_id)))
+    fn signing_key(&self, key_ids: String) -> Result<Arc<dyn SigningKey>, ConfigError> {
+        Ok(Arc::new(KmsSigningKey::connect(&self.sdk, &key_ids)))
     }
 
     fn secrets(&self) -> Option<Arc<dyn SecretStore>> {

@@ -8,7 +8,7 @@ use platform::records::logs::{DigestRef, LogHead, LogId};
 use platform::signing::SigningKey;
 use platform::{Clock, Result};
 
-use crate::digest::{ERASURE_VERSION, Erasure, LogDigest, PreviousDigest, PublicKey, digest_hour, sign};
+use crate::digest::{ERASURE_VERSION, Erasure, LogDigest, PreviousDigest, PublicKeys, digest_hour, sign};
 use crate::logs::Logs;
 
 /// What an erasure of logs needs.
@@ -67,6 +67,7 @@ impl Eraser<'_> {
             sequence: digest.sequence,
             hour: digest.hour,
             created_at: now,
+            key: Some(signed.key),
         };
         let next = LogHead {
             next_digest: digest.sequence + 1,
@@ -97,12 +98,12 @@ impl Eraser<'_> {
     }
 
     /// Returns whether an object of the project's logs stays: a signed erasure.
-    pub async fn is_erasure(&self, name: &str, key: &PublicKey) -> Result<bool> {
+    pub async fn is_erasure(&self, name: &str, keys: &PublicKeys) -> Result<bool> {
         if !name.ends_with(".jws") {
             return Ok(false);
         }
         let bytes = self.objects.find(name).await?.unwrap_or_default();
-        let digest = key.open(&bytes).ok();
-        Ok(digest.is_some_and(|digest| digest.erasure.is_some() && digest.name() == name))
+        let signed = keys.open(&bytes).ok();
+        Ok(signed.is_some_and(|signed| signed.digest.erasure.is_some() && signed.digest.name() == name))
     }
 }

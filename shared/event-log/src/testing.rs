@@ -13,7 +13,7 @@ use platform::signing::SigningKey;
 use platform::{Result, UtcTime, ids};
 
 use crate::digest::{
-    DigestFile, ERASURE_VERSION, Erasure, FIRST_SEQUENCE, LogDigest, PreviousDigest, PublicKey,
+    DigestFile, ERASURE_VERSION, Erasure, FIRST_SEQUENCE, LogDigest, PreviousDigest, PublicKeys,
     SCHEMA_VERSION, SignedDigest, digest_hour, sha256_hex, sign,
 };
 
@@ -35,8 +35,8 @@ impl Key {
         der.as_ref().to_vec()
     }
 
-    pub(crate) fn public(&self) -> PublicKey {
-        PublicKey::read(&self.der()).unwrap()
+    pub(crate) fn public(&self) -> PublicKeys {
+        PublicKeys::new(&[self.der()]).unwrap()
     }
 }
 

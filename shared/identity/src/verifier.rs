@@ -47,7 +47,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Creates a verifier that reads the providers' keys and the service key at their first use.
+    /// Creates a verifier that reads the providers' keys at their first use, and the service key at each.
     pub fn new(providers: Vec<Provider>, service_key: Arc<dyn SigningKey>, clock: Clock) -> Self {
         let issuers = providers.into_iter().map(|provider| Issuer {
             jwks: Jwks::new(provider.jwks.clone(), clock.clone()),
@@ -72,7 +72,7 @@ impl Verifier {
             None => {
                 let header = header(token)?;
                 if ServiceVerifier::is_meant(&header) {
-                    let principal = self.service.verify(token, self.clock.now()).await?;
+                    let principal = self.service.verify(token, &header, self.clock.now()).await?;
                     return Ok(Bearer::Run(Box::new(principal)));
                 }
                 self.check(token, &header).await?

@@ -33,8 +33,9 @@ pub trait Backend: Send + Sync {
     /// Returns the encryption key with this id.
     fn sealer(&self, key_id: String) -> Arc<dyn Sealer>;
 
-    /// Returns the signing key with this id. Fails where it is known not to exist.
-    fn signing_key(&self, key_id: String) -> Result<Arc<dyn SigningKey>, ConfigError>;
+    /// Returns the signing key with the first of these comma-joined ids; the others are those of keys that it
+    /// replaced, latest first. Fails where it is known not to exist.
+    fn signing_key(&self, key_ids: String) -> Result<Arc<dyn SigningKey>, ConfigError>;
 
     /// None in a program that is built without AWS.
     fn secrets(&self) -> Option<Arc<dyn SecretStore>>;
@@ -106,7 +107,7 @@ impl Deployment {
         Ok(self.backend.sealer(self.environment.required(variable)?))
     }
 
-    /// Returns the signing key named in a variable.
+    /// Returns the signing key named in a variable, with those that it replaced.
     pub fn signing_key(&self, variable: Variable) -> Result<Arc<dyn SigningKey>, ConfigError> {
         self.backend.signing_key(self.environment.required(variable)?)
     }

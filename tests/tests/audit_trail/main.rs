@@ -5,5 +5,6 @@ mod aggregate;
 mod crash;
 mod export;
 mod guide;
+mod key_rotation;
 mod list;
 mod records;

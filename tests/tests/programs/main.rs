@@ -10,6 +10,12 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod disk_full;
 mod lambda_freeze;
+/// Commands of the guide and the runbook, against a stack in an emulator: `make test-operations`.
+mod operations {
+    mod restore;
+    mod rotation;
+    mod stack;
+}
 mod operator {
     mod command;
     mod model;

@@ -204,3 +204,37 @@ async fn the_run_of_a_subscription_has_its_role_and_so_have_its_child_runs() {
         }
     }
 }
+
+/// Each run keeps its token for four minutes, so runs from before and after a rotation call at the same time.
+#[tokio::test]
+async fn runs_call_the_api_across_rotations_of_the_service_key_locally() {
+    let runs = Runs::start_local().await;
+    let calls = vec![call("GET", &["prompts"], None); 25];
+    let mut begun = Vec::new();
+    let mut keys = std::collections::BTreeSet::new();
+    for number in 0..4 {
+        let id = format!("rotation-{number}");
+        let (run, _) = runs.begin_with("ApiCalls", &id, &json!({ "calls": calls }), &["--role", "reader"]);
+        begun.push(run);
+        let rotated = runs.service.operator().json(&["service-key", "--rotate"]);
+        keys.insert(rotated["keys"][0]["fingerprint"].to_string());
+    }
+    assert_eq!(keys.len(), 4);
+    for run in &begun {
+        let results = results(&runs, run).await;
+        assert!(
+            results.iter().all(|result| result.get("ok").is_some()),
+            "{results:?}"
+        );
+        let attempts: Vec<_> = runs
+            .events(run)
+            .await
+            .iter()
+            .filter_map(|event| event["attempt"].as_u64())
+            .collect();
+        assert!(
+            !attempts.is_empty() && attempts.iter().all(|attempt| *attempt == 1),
+            "{attempts:?}"
+        );
+    }
+}

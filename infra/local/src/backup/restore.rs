@@ -189,8 +189,12 @@ fn check_opens(restoring: &Path) -> Result<()> {
             _ if !is_small(&key) => false,
             "sealing.key" => LocalSealer::open(&data).is_ok(),
             "token-signing.pkcs8" => Issuer::open(&data).is_ok(),
-            "service-signing.pkcs8" => LocalSigningKey::of_services(&data).is_ok(),
-            "digest-signing.pkcs8" => LocalSigningKey::of_digests(&data).is_ok(),
+            "service-signing.pkcs8" | "service-signing.earlier.json" => {
+                LocalSigningKey::of_services(&data).is_ok()
+            }
+            "digest-signing.pkcs8" | "digest-signing.earlier.json" => {
+                LocalSigningKey::of_digests(&data).is_ok()
+            }
             _ => fs::read_to_string(&key).is_ok(),
         };
         if !is_usable {

@@ -1,6 +1,8 @@
 //! Tests the chain of digests, and the verification of a copy.
 
+use event_log::digest::PublicKeys;
 use event_log::verify::{ExpectedDigest, Fault};
+use platform::signing::SigningKey as _;
 
 use crate::world::World;
 
@@ -95,4 +97,95 @@ async fn a_file_that_was_touched_in_the_bucket_is_named() {
     std::fs::write(path(&added), &original).unwrap();
     let report = world.verify(copy.path(), &[]).await.unwrap();
     assert_eq!(first(&report), (Fault::Added, added));
+}
+
+/// Writes two hours of events and their digests.
+async fn two_digests(world: &World) {
+    for part in 0..2 {
+        world.events(part * 3..part * 3 + 3, "2026-11-24T12:00:00Z").await;
+        world.pass().await;
+        world.advance_minutes(60);
+        world.pass().await;
+    }
+    assert_eq!(world.head().await.next_digest, 2);
+}
+
+#[tokio::test]
+async fn idle_log_gets_a_digest_of_a_new_key() {
+    let world = World::new().await;
+    two_digests(&world).await;
+    let old = world.key.public_key().await.unwrap();
+    let before = world.copy().await;
+    world.key.rotate(world.clock.now()).unwrap();
+    let new = world.key.public_key().await.unwrap();
+
+    // The copy from before holds with the old key; the new one has signed nothing of it.
+    let with = |keys: &[&Vec<u8>]| {
+        let keys: Vec<_> = keys.iter().copied().cloned().collect();
+        PublicKeys::new(&keys).unwrap()
+    };
+    let report = world
+        .verify_with(before.path(), &with(&[&old]), &[])
+        .await
+        .unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    let report = world
+        .verify_with(before.path(), &with(&[&new, &old]), &[])
+        .await
+        .unwrap();
+    let [finding] = report.findings.as_slice() else {
+        panic!("{report:?}")
+    };
+    assert_eq!(
+        (finding.fault, finding.name.as_str()),
+        (Fault::Removed, "log/acme/demo/digests/events/0000000002")
+    );
+
+    world.advance_minutes(300);
+    assert_eq!(world.pass().await.digests, 1);
+    assert_eq!(world.pass().await.digests, 0);
+    let copy = world.copy().await;
+    let report = world.verify(copy.path(), &[]).await.unwrap();
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(report.logs[0].digests, 3);
+    assert_eq!(
+        report.logs[0].last_digest.as_ref().unwrap().key,
+        platform::signing::fingerprint(&new)
+    );
+    // Each key is needed, and the first is the current one.
+    for keys in [with(&[&old]), with(&[&new]), with(&[&old, &new])] {
+        assert!(!world.verify_with(copy.path(), &keys, &[]).await.unwrap().holds());
+    }
+    // Later digests are of the new key, too.
+    world.events(6..9, "2026-11-24T20:00:00Z").await;
+    world.pass().await;
+    world.advance_minutes(60);
+    assert_eq!(world.pass().await.digests, 1);
+    let copy = world.copy().await;
+    assert!(world.verify(copy.path(), &[]).await.unwrap().is_complete());
+}
+
+#[tokio::test]
+async fn log_whose_head_names_no_key_is_signed_again_only_with_another_key() {
+    let world = World::new().await;
+    two_digests(&world).await;
+    for (is_rotated, digests) in [(false, 0), (true, 1)] {
+        if is_rotated {
+            world.key.rotate(world.clock.now()).unwrap();
+        }
+        let head = world.head().await;
+        let mut unnamed = head.clone();
+        unnamed.revision += 1;
+        unnamed.last_digest.as_mut().unwrap().key = None;
+        assert!(
+            world
+                .logs
+                .commit(&world.log, &head, &[], &[], unnamed)
+                .await
+                .unwrap()
+        );
+        assert_eq!(world.pass().await.digests, digests);
+    }
+    let copy = world.copy().await;
+    assert!(world.verify(copy.path(), &[]).await.unwrap().is_complete());
 }

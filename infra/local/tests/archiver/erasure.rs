@@ -29,7 +29,7 @@ async fn remove_all(world: &World) {
             assert!(removed.unwrap().took_effect("an item").unwrap());
         }
     }
-    let (eraser, key) = (world.eraser(), world.public_key().await);
+    let (eraser, key) = (world.eraser(), world.public_keys().await);
     for object in world.objects_of_log().await {
         if !eraser.is_erasure(&object, &key).await.unwrap() {
             world.objects.remove(&object).await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
-use event_log::digest::PublicKey;
+use event_log::digest::PublicKeys;
 use event_log::erasure::Eraser;
 use event_log::logs::{LogFile, Logs};
 use event_log::verify::{ExpectedDigest, LogCopy, Report, verify};
@@ -21,7 +21,6 @@ use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::logs::{LogHead, LogId, LogKind};
-use platform::signing::SigningKey as _;
 use platform::{Clock, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,7 +34,7 @@ pub struct World {
     pub trail: AuditTrail,
     pub logs: Logs,
     pub objects: Objects,
-    key: Arc<LocalSigningKey>,
+    pub key: Arc<LocalSigningKey>,
     pub tenant: Tenant,
     pub log: LogId,
     engine: Engine,
@@ -213,14 +212,22 @@ impl World {
         }
     }
 
-    pub async fn public_key(&self) -> PublicKey {
-        PublicKey::read(&self.key.public_key().await.unwrap()).unwrap()
+    pub async fn public_keys(&self) -> PublicKeys {
+        PublicKeys::of(self.key.as_ref()).await.unwrap()
     }
 
     pub async fn verify(&self, copy: &Path, expected: &[ExpectedDigest]) -> Result<Report> {
-        let key = self.public_key().await;
+        self.verify_with(copy, &self.public_keys().await, expected).await
+    }
+
+    pub async fn verify_with(
+        &self,
+        copy: &Path,
+        keys: &PublicKeys,
+        expected: &[ExpectedDigest],
+    ) -> Result<Report> {
         let copy = LogCopy::of_folder(copy, |_| None)?;
-        verify(&copy, &key, expected, self.clock.now(), &mut |_| {}).await
+        verify(&copy, keys, expected, self.clock.now(), &mut |_| {}).await
     }
 }
 

@@ -7,17 +7,20 @@ use clap::Args;
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed, Signing};
 use event_log::logs::Logs;
 use platform::records::logs::{LogId, LogKind};
-use platform::{Error, Result};
+use platform::{Error, Result, Tenant};
 use serde_json::json;
 
 use crate::output::Output;
-use crate::target::{TargetArguments, refused};
+use crate::target::{Target, TargetArguments, refused};
 
 #[derive(Args)]
 pub struct ArchiveArguments {
     /// Signs a digest of the new files at once, instead of after the hour.
     #[arg(long)]
     sign: bool,
+    /// Works on every log of the data directory or stage, instead of those of the project.
+    #[arg(long)]
+    all_logs: bool,
 }
 
 pub async fn run(archive: &ArchiveArguments, arguments: &TargetArguments, output: Output) -> Result<()> {
@@ -26,6 +29,41 @@ pub async fn run(archive: &ArchiveArguments, arguments: &TargetArguments, output
         false => Signing::Hourly,
     };
     let target = arguments.open().await?;
+    let logs = match archive.all_logs {
+        true => all_logs(&target).await?,
+        false => logs_of_project(&target.tenant),
+    };
+    let records = pass(arguments, &target, &logs, signing).await?;
+    output.print(
+        &json!({ "records": records }),
+        &format!("Archived: {records} record(s)."),
+    )
+}
+
+/// Signs a digest of every log that has new files, or whose last digest is of an earlier key.
+pub async fn sign_all(arguments: &TargetArguments) -> Result<()> {
+    let target = arguments.open().await?;
+    let logs = all_logs(&target).await?;
+    pass(arguments, &target, &logs, Signing::Now).await.map(drop)
+}
+
+fn logs_of_project(tenant: &Tenant) -> Vec<LogId> {
+    let logs = LogKind::ALL.into_iter();
+    logs.map(|kind| LogId::new(tenant.account(), Some(tenant.project()), kind))
+        .collect()
+}
+
+async fn all_logs(target: &Target) -> Result<Vec<LogId>> {
+    let logs = Logs::new(target.events.clone(), target.audit_table.clone());
+    let mut all = Vec::new();
+    for kind in LogKind::ALL {
+        all.extend(logs.all(kind).await?);
+    }
+    Ok(all)
+}
+
+/// Makes passes over logs. Returns the number of archived records.
+async fn pass(arguments: &TargetArguments, target: &Target, logs: &[LogId], signing: Signing) -> Result<u64> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
     let environment = platform::config::Environment::read().map_err(refused)?;
     let config = ArchiverConfig {
@@ -41,16 +79,11 @@ pub async fn run(archive: &ArchiveArguments, arguments: &TargetArguments, output
         &config,
     );
     let archiver = archiver.map_err(refused)?;
-    let (account, project) = (target.tenant.account(), target.tenant.project());
     let mut records = 0;
-    for kind in LogKind::ALL {
-        let log = LogId::new(account, Some(project), kind);
-        records += archived(&archiver, &log, signing).await?;
+    for log in logs {
+        records += archived(&archiver, log, signing).await?;
     }
-    output.print(
-        &json!({ "records": records }),
-        &format!("Archived: {records} record(s)."),
-    )
+    Ok(records)
 }
 
 /// Repeats the pass while the log holds more records than one pass has time for.

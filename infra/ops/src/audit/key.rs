@@ -1,13 +1,29 @@
-//! `ops audit key`: prints the public key that verifies the log, so that it can be kept apart from the log.
+//! `ops audit key`: prints the public keys that verify the log, so that they can be kept apart from the log,
+//! and replaces the key of a data directory.
 
-use platform::Result;
-use platform::signing::public_key_pem;
-use serde_json::json;
+use clap::Args;
+use platform::{Clock, Result};
 
+use super::archive;
 use crate::output::Output;
-use crate::target::TargetArguments;
+use crate::signing_keys::SigningKeys;
+use crate::target::{TargetArguments, refused};
 
-pub async fn run(target: &TargetArguments, output: Output) -> Result<()> {
-    let pem = public_key_pem(&target.digest_key().await?.public_key().await?);
-    output.print(&json!({ "public_key": pem }), pem.trim_end())
+#[derive(Args)]
+pub struct KeyArguments {
+    /// Replaces the key of the data directory by a new one, which then signs a digest of each log. The
+    /// runner may be running.
+    #[arg(long)]
+    rotate: bool,
+}
+
+pub async fn run(arguments: &KeyArguments, target: &TargetArguments, output: Output) -> Result<()> {
+    if arguments.rotate {
+        let now = Clock::System.now();
+        target.local_digest_key()?.rotate(now).map_err(refused)?;
+        archive::sign_all(target).await?;
+    }
+    let key = target.digest_key().await?;
+    let keys = SigningKeys::read(key.as_ref()).await?;
+    output.print(&keys, keys.pem().trim_end())
 }

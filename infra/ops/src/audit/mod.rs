@@ -20,8 +20,9 @@ pub enum AuditCommand {
     Archive(archive::ArchiveArguments),
     /// Writes the records of a period to one file, each once, ordered by time.
     Export(export::ExportArguments),
-    /// Prints the public key that verifies the log's digests, as PEM.
-    Key,
+    /// Prints the public keys that verify the log's digests, as PEM: the current one, then those that it
+    /// replaced.
+    Key(key::KeyArguments),
     /// Verifies the log, or offline a copy of it, against its signed digests, and names the first file that
     /// was changed, removed or added.
     Verify(verify::VerifyArguments),
@@ -31,7 +32,7 @@ pub async fn run(command: AuditCommand, target: &TargetArguments, output: Output
     match command {
         AuditCommand::Archive(arguments) => archive::run(&arguments, target, output).await?,
         AuditCommand::Export(arguments) => export::run(&arguments, &target.open().await?, output).await?,
-        AuditCommand::Key => key::run(target, output).await?,
+        AuditCommand::Key(arguments) => key::run(&arguments, target, output).await?,
         AuditCommand::Verify(arguments) => return verify::run(arguments, target, output).await,
     }
     Ok(ExitCode::SUCCESS)

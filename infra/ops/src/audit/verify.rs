@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use event_log::digest::PublicKey;
+use event_log::digest::PublicKeys;
 use event_log::logs::Logs;
 use event_log::verify::{ErasureReport, ExpectedDigest, LogCopy, Report, verify};
 use platform::records::logs::LogKind;
+use platform::signing::public_keys;
 use platform::{Clock, Error, Result, UtcTime};
 
 use crate::output::Output;
@@ -22,10 +23,11 @@ pub struct VerifyArguments {
     /// Copy of the bucket, of its folder `log`, or of the folder of an account or project in it. Without
     /// it, the log itself, which must also have the last digest of each log that the records know.
     folder: Option<PathBuf>,
-    /// File with the public key that `ops audit key` printed, as PEM or DER. Without it, the key of the
-    /// data directory, or of the deployed stage.
+    /// File with the public keys that `ops audit key` printed, as PEM, or with one as DER; may be repeated.
+    /// The first key is the current one, which must have signed the last digest of each log. Without it, the
+    /// keys of the data directory, or of the deployed stage.
     #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
+    key: Vec<PathBuf>,
     /// Last digest of an earlier check, which must still be there; may be repeated. Nothing else shows that
     /// the end of a log was cut off.
     #[arg(long, value_name = "NAME=SHA256")]
@@ -42,11 +44,13 @@ pub struct VerifyArguments {
 
 /// Verifies, prints the findings, and fails if anything differs from its signature.
 pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: Output) -> Result<ExitCode> {
-    let key = match &arguments.key {
-        Some(path) => read(path)?,
-        None => target.digest_key().await?.public_key().await?,
+    let keys = match arguments.key.as_slice() {
+        [] => PublicKeys::of(target.digest_key().await?.as_ref()).await?,
+        files => {
+            let keys = files.iter().map(|file| read(file));
+            PublicKeys::new(&keys.collect::<Result<Vec<_>>>()?.concat())?
+        }
     };
-    let key = PublicKey::read(&key)?;
     let mut expected = arguments.expect;
     let mut is_first = false;
     if let Some(notes) = &arguments.notes {
@@ -70,7 +74,7 @@ pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: O
     }
     let mut progress = Progress::new(copy.bytes());
     let now = arguments.copied_at.unwrap_or_else(|| Clock::System.now());
-    let report = verify(&copy, &key, &expected, now, &mut |bytes| progress.add(bytes)).await?;
+    let report = verify(&copy, &keys, &expected, now, &mut |bytes| progress.add(bytes)).await?;
     progress.end();
     if let Some(notes) = arguments.notes.as_ref().filter(|_| report.holds()) {
         note(notes, &report)?;
@@ -133,9 +137,10 @@ fn unusable(path: &Path, cause: &dyn std::fmt::Display) -> Error {
     Error::invalid(format!("The notes {} cannot be used: {cause}.", path.display()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|cause| Error::invalid(format!("The key {} cannot be read: {cause}.", path.display())))
+fn read(path: &Path) -> Result<Vec<Vec<u8>>> {
+    let file = std::fs::read(path)
+        .map_err(|cause| Error::invalid(format!("The key {} cannot be read: {cause}.", path.display())))?;
+    public_keys(&file)
 }
 
 fn lines(report: &Report) -> String {

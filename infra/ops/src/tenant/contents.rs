@@ -3,7 +3,7 @@
 //! It reads all tables whole, because only a scan finds every partition of a project. So no kind of record can
 //! be forgotten here.
 
-use event_log::digest::PublicKey;
+use event_log::digest::PublicKeys;
 use event_log::erasure::Eraser;
 use event_log::logs::Logs;
 use platform::objects::ListedObject;
@@ -105,10 +105,10 @@ impl Contents {
 
 /// Returns the objects without the signed erasures.
 pub async fn erasable(eraser: &Eraser<'_>, objects: Vec<ListedObject>) -> Result<Vec<ListedObject>> {
-    let key = PublicKey::read(&eraser.key.public_key().await?)?;
+    let keys = PublicKeys::of(eraser.key).await?;
     let mut erasable = Vec::new();
     for object in objects {
-        if !eraser.is_erasure(&object.key, &key).await? {
+        if !eraser.is_erasure(&object.key, &keys).await? {
             erasable.push(object);
         }
     }

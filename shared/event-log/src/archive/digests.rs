@@ -1,14 +1,15 @@
-//! Signs the digest of an hour.
+//! Signs the digest of an hour, and one after a change of the key.
 //!
 //! The head holds the text of a digest until its object is written. So the chain cannot fork: the head has
 //! one successor, and every archiver that finds the text writes the same bytes.
 
 use platform::Result;
 use platform::records::logs::{DigestRef, LogHead};
+use platform::signing::fingerprint;
 
 use super::schedule::is_hour_over;
 use super::{Pass, Signing, Step};
-use crate::digest::{DigestFile, LogDigest, PreviousDigest, SCHEMA_VERSION, digest_hour, sign};
+use crate::digest::{DigestFile, LogDigest, PreviousDigest, PublicKeys, SCHEMA_VERSION, digest_hour, sign};
 use crate::logs::LogFile;
 
 /// Number of waiting files at which a digest is signed before the hour is over: its text must fit into an
@@ -19,6 +20,21 @@ impl Pass<'_> {
     pub(super) fn is_digest_due(&self) -> bool {
         let is_over = |since| self.signing == Signing::Now || is_hour_over(since, self.now());
         self.head.waiting_files >= MAX_WAITING || self.head.waiting_since.is_some_and(is_over)
+    }
+
+    /// Returns whether the last digest is of an earlier key. A digest of the current key then proves it, also
+    /// where no file waits.
+    pub(super) async fn is_key_replaced(&self) -> Result<bool> {
+        let Some(last) = &self.head.last_digest else {
+            return Ok(false);
+        };
+        let current = self.archiver.key.public_key().await?;
+        if let Some(key) = &last.key {
+            return Ok(*key != fingerprint(&current));
+        }
+        let keys = PublicKeys::new(&[current])?;
+        let object = self.archiver.objects.find(&last.name).await?;
+        Ok(object.is_none_or(|bytes| keys.open(&bytes).is_err()))
     }
 
     /// Signs a digest over the waiting files.
@@ -54,6 +70,7 @@ impl Pass<'_> {
                 sequence,
                 hour: digest.hour,
                 created_at: now,
+                key: Some(signed.key),
             }),
             unwritten_digest: Some(signed.text),
             ..self.head.clone()

@@ -221,7 +221,8 @@ impl Pass<'_> {
                 .await?;
         }
         Ok(self.merge_days(looks_at_all).await?
-            && (!self.is_digest_due() || self.sign_digest().await?)
+            && (!(self.is_digest_due() || looks_at_all && self.is_key_replaced().await?)
+                || self.sign_digest().await?)
             && (!looks_at_all || self.collect().await?)
             && self.end(more).await?)
     }

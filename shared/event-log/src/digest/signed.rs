@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::LogDigest;
 
-/// `kid` of a digest. It does not identify the key: the auditor gets the key separately.
-pub const KEY_ID: &str = "urn:millrace:digest";
+/// Purpose in the `kid` of a digest. The auditor gets the key separately.
+pub(super) const PURPOSE: &str = "urn:millrace:digest";
 
 /// A digest in the form of its object, with the name and hash that the next digest contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +18,18 @@ pub struct SignedDigest {
     pub text: String,
     /// SHA-256 of the text, in hexadecimal.
     pub sha256: String,
+    /// Fingerprint of the key.
+    pub key: String,
 }
 
 /// Signs a digest, with one call of KMS in the cloud.
 pub async fn sign(key: &dyn SigningKey, digest: &LogDigest) -> Result<SignedDigest> {
-    let text = compact_jws(key, KEY_ID, digest).await?;
+    let signed = compact_jws(key, PURPOSE, digest).await?;
     Ok(SignedDigest {
         name: digest.name(),
-        sha256: sha256_hex(text.as_bytes()),
-        text,
+        sha256: sha256_hex(signed.text.as_bytes()),
+        text: signed.text,
+        key: signed.key,
     })
 }
 

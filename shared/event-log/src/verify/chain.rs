@@ -6,7 +6,7 @@ use platform::{Result, UtcTime};
 use super::copy::LogCopy;
 use super::folders::{DigestPath, Owner};
 use super::report::{Fault, Finding};
-use crate::digest::{DigestName, FIRST_SEQUENCE, LogDigest, PublicKey, sha256_hex};
+use crate::digest::{DigestName, DigestOfKey, FIRST_SEQUENCE, LogDigest, PublicKeys, sha256_hex};
 
 #[derive(Default)]
 pub(super) struct Chain {
@@ -35,6 +35,8 @@ struct Sequence<'a> {
 pub(super) struct Link {
     pub name: String,
     pub sha256: String,
+    /// Fingerprint of the key that signed it.
+    pub key: String,
     pub digest: LogDigest,
 }
 
@@ -147,14 +149,14 @@ pub(super) async fn read(
     digests: &[DigestPath],
     kind: LogKind,
     owner: &mut Owner,
-    key: &PublicKey,
+    keys: &PublicKeys,
 ) -> Result<Chain> {
     let mut read = Vec::new();
     for of_sequence in digests.chunk_by(|one, other| one.name.sequence == other.name.sequence) {
         let mut place = Sequence::default();
         for found in of_sequence {
             place.number = found.name.sequence;
-            match open(copy, found, kind, owner, key).await? {
+            match open(copy, found, kind, owner, keys).await? {
                 Ok(opened) if place.link.is_none() => place.link = Some(opened),
                 Ok(_) => place.refused.push((found, String::new())),
                 Err(reason) => place.refused.push((found, reason)),
@@ -174,7 +176,27 @@ pub(super) async fn read(
     for place in read {
         chain.take(place, owner, kind);
     }
+    check_end(&mut chain, keys, owner, kind);
     Ok(chain)
+}
+
+/// Checks that the current key signed the last digest, and so proves the digests of the keys before.
+fn check_end(chain: &mut Chain, keys: &PublicKeys, owner: &Owner, kind: LogKind) {
+    // An invalid or missing end is already reported.
+    if chain.gaps.last().is_some_and(|gap| gap.before.is_none()) {
+        return;
+    }
+    let Some(last) = chain.links.last().filter(|link| !keys.is_current(&link.key)) else {
+        return;
+    };
+    let next = last.digest.sequence.saturating_add(1);
+    let detail = format!(
+        "must be signed with the current key, because the last digest is of the earlier key {}, which proves nothing by \
+         itself. `ops audit archive --sign --all-logs` signs it",
+        last.key
+    );
+    let name = format!("{}/digests/{}/{next:010}", folder_of(owner), kind.as_str());
+    chain.broken(next, Fault::Removed, &name, detail);
 }
 
 /// Returns a digest if it is valid, else its fault.
@@ -183,20 +205,21 @@ async fn open(
     found: &DigestPath,
     kind: LogKind,
     owner: &Owner,
-    key: &PublicKey,
+    keys: &PublicKeys,
 ) -> Result<std::result::Result<Link, String>> {
     let Some(bytes) = copy.read(&found.place).await? else {
         return Ok(Err("was removed during the check".to_owned()));
     };
-    let digest = match key.open(&bytes) {
-        Ok(digest) => digest,
-        Err(reason) => return Ok(Err(reason.sentence().to_owned())),
+    let DigestOfKey { digest, key } = match keys.open(&bytes) {
+        Ok(read) => read,
+        Err(reason) => return Ok(Err(reason.sentence())),
     };
     let name = digest.name();
     Ok(match is_in_its_place(&digest, found, kind, owner) {
         true => Ok(Link {
             name,
             sha256: sha256_hex(&bytes),
+            key,
             digest,
         }),
         false => Err(format!("is the digest {name}, at another place")),

@@ -253,6 +253,7 @@ fn last(chain: &Chain) -> Option<LastDigest> {
         name: link.name.clone(),
         sequence: link.digest.sequence,
         sha256: link.sha256.clone(),
+        key: link.key.clone(),
         created_at: link.digest.created_at,
     })
 }

@@ -1,4 +1,4 @@
-//! Checks a log against its digests, with its objects and a public key alone.
+//! Checks a log against its digests, with its objects and public keys alone.
 //!
 //! The objects are those of the bucket, or a copy of it or of a part of it: of an account, or of one project.
 //! Every digest must be signed, be at its place in the chain, and contain the hash of the previous one; every
@@ -8,6 +8,11 @@
 //! proves the last, nor that there was a log: an auditor notes its name and hash, and expects it in the next
 //! copy. A digest that states an erasure stands for all earlier ones and their files, of which what is there
 //! is checked.
+//!
+//! The checker names the keys, and the first is the current one. Each digest is checked with the key that it
+//! names, and the last one of a log must be of the current key. So a key that was replaced proves nothing by
+//! itself: only the hashes in later digests prove what it signed, and the holder of a stolen one can neither
+//! change a log nor continue it.
 
 mod chain;
 mod copy;
@@ -24,7 +29,7 @@ use files::Against;
 use platform::records::logs::LogKind;
 use platform::{Result, UtcTime};
 
-use crate::digest::{DigestName, LogDigest, PublicKey};
+use crate::digest::{DigestName, LogDigest, PublicKeys};
 pub use copy::{KeyOfPath, LogCopy};
 pub use report::{ErasureReport, Fault, Finding, LastDigest, LogReport, Report};
 
@@ -56,7 +61,7 @@ impl std::str::FromStr for ExpectedDigest {
 /// once it is checked.
 pub async fn verify(
     copy: &LogCopy,
-    key: &PublicKey,
+    keys: &PublicKeys,
     expected: &[ExpectedDigest],
     now: UtcTime,
     progress: &mut dyn FnMut(u64),
@@ -77,7 +82,7 @@ pub async fn verify(
             if digests.is_empty() && data.is_empty() {
                 continue;
             }
-            let chain = chain::read(copy, digests, kind, &mut owner, key).await?;
+            let chain = chain::read(copy, digests, kind, &mut owner, keys).await?;
             signed.add(&chain);
             let against = Against {
                 copy,

@@ -106,6 +106,8 @@ pub struct LastDigest {
     pub sequence: u64,
     /// SHA-256 of the object, in hexadecimal.
     pub sha256: String,
+    /// Fingerprint of the key that signed it.
+    pub key: String,
     pub created_at: UtcTime,
 }
 

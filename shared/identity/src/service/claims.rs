@@ -7,7 +7,7 @@ use platform::auth::RunAsRole;
 use platform::auth::RunPrincipal;
 use platform::auth::{Principal, PrincipalKind};
 
-/// `iss` of a service token, and the key id in its header. A `urn:` that no identity provider uses.
+/// `iss` of a service token, and the purpose in its `kid`. A `urn:` that no identity provider uses.
 pub(super) const ISSUER: &str = "urn:millrace:service";
 /// `aud` of a service token.
 pub(super) const AUDIENCE: &str = "urn:millrace:api";

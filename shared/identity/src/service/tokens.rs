@@ -47,7 +47,7 @@ impl ServiceTokens {
             return Ok(kept.token.clone());
         }
         let claims = ServiceClaims::new(run, now);
-        let token = Secret::new(compact_jws(self.key.as_ref(), ISSUER, &claims).await?);
+        let token = Secret::new(compact_jws(self.key.as_ref(), ISSUER, &claims).await?.text);
         let kept = Kept {
             token: token.clone(),
             expires_at: claims.exp,

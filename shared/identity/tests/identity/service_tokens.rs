@@ -14,8 +14,8 @@ use identity::service::ServiceTokens;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal};
 use platform::config::variables;
-use platform::signing::SigningKey;
-use platform::{Error, Result, Tenant};
+use platform::signing::{EarlierKey, SigningKey, fingerprint};
+use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
 
 use crate::setup::{Setup as Verifying, start};
@@ -30,6 +30,7 @@ struct Key {
     read: Arc<AtomicU32>,
     /// Number of first reads of the public key that fail.
     unavailable: u32,
+    earlier: Vec<EarlierKey>,
 }
 
 impl Key {
@@ -39,7 +40,29 @@ impl Key {
             signed: Arc::default(),
             read: Arc::default(),
             unavailable: 0,
+            earlier: Vec::new(),
         }
+    }
+
+    /// A new key that replaced this one.
+    fn replaced(&self, at: Option<UtcTime>) -> Self {
+        let mut earlier = self.earlier.clone();
+        earlier.insert(
+            0,
+            EarlierKey {
+                public_key: self.der(),
+                replaced_at: at,
+            },
+        );
+        Self {
+            earlier,
+            ..Self::new()
+        }
+    }
+
+    fn der(&self) -> Vec<u8> {
+        let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
+        der.as_ref().to_vec()
     }
 
     fn pem(&self) -> String {
@@ -65,8 +88,11 @@ impl SigningKey for Key {
         if self.read.fetch_add(1, Ordering::SeqCst) < self.unavailable {
             return Err(Error::unavailable("KMS is away"));
         }
-        let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
-        Ok(der.as_ref().to_vec())
+        Ok(self.der())
+    }
+
+    async fn earlier_keys(&self) -> Result<Vec<EarlierKey>> {
+        Ok(self.earlier.clone())
     }
 }
 
@@ -121,7 +147,6 @@ async fn a_token_grants_the_role_of_its_run_in_its_project() {
         expected.sort();
         assert_eq!(permissions, expected);
     }
-    assert_eq!(setup.key.read.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
@@ -149,11 +174,14 @@ async fn a_token_is_kept_for_four_minutes_and_holds_for_five() {
 
 #[tokio::test]
 async fn a_public_key_that_cannot_be_read_is_read_again() {
+    let key = Key::new();
     let setup = setup_with(Key {
+        read: Arc::default(),
         unavailable: 1,
-        ..Key::new()
+        ..key.clone()
     });
-    let token = setup.tokens.token(&run(RunAsRole::Reader)).await.unwrap();
+    let tokens = ServiceTokens::new(Arc::new(key), setup.verifying.clock.clone());
+    let token = tokens.token(&run(RunAsRole::Reader)).await.unwrap();
     let error = setup.verifying.verify(token.expose()).await.unwrap_err();
     assert_eq!(error.status(), 503);
     assert!(setup.verifying.verify(token.expose()).await.is_ok());
@@ -173,8 +201,89 @@ fn header(algorithm: Algorithm) -> Header {
 }
 
 fn signed(key: &Key, claims: &Value) -> String {
+    signed_as(key, ISSUER, claims)
+}
+
+fn signed_as(key: &Key, key_id: &str, claims: &Value) -> String {
     let key = EncodingKey::from_rsa_pem(key.pem().as_bytes()).unwrap();
-    encode(&header(Algorithm::RS256), claims, &key).unwrap()
+    let mut header = Header::new(Algorithm::RS256);
+    header.kid = Some(key_id.to_owned());
+    encode(&header, claims, &key).unwrap()
+}
+
+fn key_id(key: &Key) -> String {
+    format!("{ISSUER}:{}", fingerprint(&key.der()))
+}
+
+#[tokio::test]
+async fn token_of_a_replaced_key_is_valid_until_it_expires() {
+    let old = Key::new();
+    for replaced_at in [None, Some(start())] {
+        let setup = setup_with(old.replaced(replaced_at));
+        let of_old = ServiceTokens::new(Arc::new(old.clone()), setup.verifying.clock.clone());
+        let run = run(RunAsRole::Reader);
+        for token in [
+            of_old.token(&run).await.unwrap(),
+            setup.tokens.token(&run).await.unwrap(),
+        ] {
+            assert!(setup.verifying.verify(token.expose()).await.is_ok());
+        }
+        // A release that names no key, on either side of the rotation.
+        for key in [&old, &setup.key] {
+            assert!(setup.verifying.verify(&signed(key, &claims())).await.is_ok());
+        }
+        // The holder of the old key chooses the times of a token.
+        let mut later = claims();
+        later["exp"] = json!(start().as_seconds() + 86_400);
+        let forged = [signed_as(&old, &key_id(&old), &later), signed(&old, &later)];
+        setup.verifying.clock.advance_ms(329_000);
+        for token in &forged {
+            assert!(setup.verifying.verify(token).await.is_ok());
+        }
+        setup.verifying.clock.advance_ms(1_000);
+        // Deployed, the operator ends the overlap.
+        let status = match replaced_at {
+            Some(_) => 401,
+            None => 200,
+        };
+        for token in &forged {
+            let verified = setup.verifying.verify(token).await;
+            assert_eq!(verified.map_or_else(|error| error.status(), |_| 200), status);
+        }
+    }
+}
+
+#[tokio::test]
+async fn token_is_checked_with_the_key_that_it_names() {
+    let (old, strange) = (Key::new(), Key::new());
+    let setup = setup_with(old.replaced(None));
+    let new = &setup.key;
+    for (signer, named) in [(&old, &old), (new, new)] {
+        let token = signed_as(signer, &key_id(named), &claims());
+        assert!(setup.verifying.verify(&token).await.is_ok());
+    }
+    for (signer, named) in [
+        (&old, new),
+        (new, &old),
+        (&strange, &old),
+        (&strange, new),
+        (&strange, &strange),
+    ] {
+        let token = signed_as(signer, &key_id(named), &claims());
+        assert_eq!(setup.verifying.verify(&token).await.unwrap_err().status(), 401);
+    }
+    for key_id in [
+        format!("{ISSUER}:"),
+        format!("{}x", key_id(new)),
+        format!("{ISSUER}x"),
+    ] {
+        let token = signed_as(new, &key_id, &claims());
+        assert_eq!(
+            setup.verifying.verify(&token).await.unwrap_err().status(),
+            401,
+            "{key_id}"
+        );
+    }
 }
 
 #[tokio::test]

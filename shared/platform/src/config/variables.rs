@@ -78,7 +78,7 @@ pub const ARCHIVE_QUEUE: Variable = variable(
 );
 pub const DIGEST_KEY: Variable = variable(
     "MILLRACE_DIGEST_KEY",
-    "id, ARN or alias of the KMS key that signs the digests of the event log",
+    "ids, ARNs or aliases of KMS keys, comma-joined: the first signs the digests of the event log, the others did before",
 );
 pub const RETAIN_RUNS_DAYS: Variable = variable(
     "MILLRACE_RETAIN_RUNS_DAYS",
@@ -111,7 +111,8 @@ pub const SEALING_KEY: Variable = variable(
 );
 pub const SERVICE_KEY: Variable = variable(
     "MILLRACE_SERVICE_KEY",
-    "id, ARN or alias of the KMS key that signs the service tokens of workflow runs",
+    "ids, ARNs or aliases of KMS keys, comma-joined: the first signs the service tokens of workflow runs, the others did \
+     before, and their tokens are valid",
 );
 pub const API_URL: Variable = variable(
     "MILLRACE_API_URL",

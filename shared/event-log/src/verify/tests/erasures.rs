@@ -117,7 +117,7 @@ async fn forged_erasure_excuses_nothing() {
     let unsigned = format!("{header}.{payload}.");
     let by_another_key = {
         let text = fs::read(log.path(&digests[3])).unwrap();
-        let digest: LogDigest = key.public().open(&text).ok().unwrap();
+        let digest: LogDigest = key.public().open(&text).ok().unwrap().digest;
         crate::digest::sign(&Key::new(), &digest).await.unwrap().text
     };
     let changed = format!("{header}.{}A.{signature}", &payload[..payload.len() - 1]);

@@ -1,4 +1,5 @@
 mod erasures;
+mod keys;
 mod places;
 
 use std::fs;

@@ -24,6 +24,9 @@ pub struct DigestRef {
     /// Hour that the digest was made for, `YYYY-MM-DDTHH` in UTC.
     pub hour: String,
     pub created_at: UtcTime,
+    /// Fingerprint of the key that signed it; None for a digest from before keys were named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// State of a log.
