@@ -1,17 +1,20 @@
 //! Tests the tokens of three identity providers at once, whose claims settings map: as Auth0, Keycloak and
 //! Cognito shape them. The deployed stage has the same settings.
 
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
-use tests::{Operator, Service};
+use tests::{Operator, Service, variable};
 
 /// The service, and the key of all providers.
 struct World {
     service: Service,
     key: EncodingKey,
+    /// Claims of a fresh token, whose times the tokens of the providers have.
+    fresh: Value,
     _folder: tempfile::TempDir,
 }
 
@@ -22,39 +25,34 @@ fn providers() -> Vec<Value> {
 impl World {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (keys, variables) = match std::env::var_os("KEYS_DIR") {
-            Some(deployed) => (PathBuf::from(deployed).join("keys"), None),
-            None => {
-                Operator::new(folder.path()).json(&["token", "--make-keys"]);
-                let keys = folder.path().join("keys");
-                let settings = providers().into_iter().map(|provider| {
-                    let mut settings = provider["settings"].clone();
-                    settings["jwks"] = json!(keys.join("jwks.json"));
-                    settings
-                });
-                let settings = Value::from_iter(settings).to_string();
-                (keys, Some(settings))
-            }
-        };
-        let service = match &variables {
-            Some(settings) => Service::start_local_with(&[("MILLRACE_IDENTITY", settings)]).await,
-            None => Service::start().await,
-        };
+        let deployed = variable("KEYS_DIR");
+        let keys = deployed.as_deref().map_or(folder.path(), Path::new);
+        let token = Operator::new(keys).token(&["--make-keys"]);
+        let keys = keys.join("keys");
+        let settings = providers().into_iter().map(|provider| {
+            let mut settings = provider["settings"].clone();
+            settings["jwks"] = json!(keys.join("jwks.json"));
+            settings
+        });
+        let settings = Value::from_iter(settings).to_string();
+        let service = Service::start_with(&[("MILLRACE_IDENTITY", &settings)]).await;
         let key = std::fs::read(keys.join("token-signing.pkcs8")).unwrap();
+        let claims = token.split('.').nth(1).unwrap();
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap();
         Self {
             service,
             key: EncodingKey::from_ec_der(&key),
+            fresh: serde_json::from_slice(&claims).unwrap(),
             _folder: folder,
         }
     }
 
-    /// Returns a token with these claims, which holds for an hour.
+    /// Returns a token with these claims, and with the times of a fresh one where they have none.
     fn token(&self, claims: &Value) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let mut claims = claims.clone();
-        for (name, time) in [("iat", now), ("exp", now + 3_600)] {
+        for name in ["iat", "exp"] {
             if claims.get(name).is_none() {
-                claims[name] = json!(time);
+                claims[name] = self.fresh[name].clone();
             }
         }
         jsonwebtoken::encode(&Header::new(Algorithm::ES256), &claims, &self.key).unwrap()
@@ -71,12 +69,12 @@ async fn tokens_of_three_mapped_providers_open_the_api() {
     let [admin, automation, member] =
         [auth0, keycloak, cognito].map(|provider| world.token(&provider["claims"]));
 
-    // A token of Cognito says no project: nothing is open until the user is a member.
-    service
-        .get(&member, "/prompts")
-        .await
-        .expect_error(403, "forbidden");
-    let user = &cognito["claims"]["sub"];
+    // A token of Cognito says no project: nothing is open to a user who is no member.
+    let mut claims = cognito["claims"].clone();
+    claims["sub"] = json!("stranger");
+    let stranger = service.get(&world.token(&claims), "/prompts").await;
+    stranger.expect_error(403, "forbidden");
+    let user = cognito["reference"].as_str().unwrap().trim_start_matches("user:");
     let body = json!({ "user_id": user, "roles": cognito["roles"] });
     let added = service.post(&admin, "/members", &body).await;
     assert!([200, 201, 409].contains(&added.status), "{added:?}");

@@ -65,6 +65,7 @@ async fn all_runs(world: &World, index: &RunIndex, most: usize) -> Vec<String> {
         let listing = runs.list(&world.tenant, index, UtcTime::EPOCH, &until, most);
         let (page, more) = listing.await.unwrap();
         for summary in page {
+            let summary = platform::stored_json::read(summary).unwrap();
             let summary: Value = serde_json::from_str(&summary).unwrap();
             let text = |name: &str| summary[name].as_str().unwrap().to_owned();
             let place = (text("started_at").parse().unwrap(), text("run_id"));

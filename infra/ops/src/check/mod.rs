@@ -8,6 +8,7 @@ mod entries;
 mod events;
 mod imports;
 mod logs;
+mod members;
 mod processes;
 mod prompts;
 mod runs;
@@ -39,6 +40,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     dashboards::dashboards_are_whole(&records, &mut findings);
     entries::counts_are_right(&records, &mut findings);
     imports::unfinished_ones_have_jobs(&records, &mut findings);
+    members::both_records_agree(&records, &mut findings);
     processes::texts_are_there(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     prompts::interactions_use_present_ones(&records, &mut notices);

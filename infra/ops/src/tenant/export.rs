@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use embedded::files::path_of;
 use platform::records::Table;
-use platform::{Error, Result};
+use platform::{Error, Result, stored_json};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -81,11 +81,12 @@ async fn export_table(name: &str, table: &Table, target: &Target, folder: &Folde
     let mut start = None;
     loop {
         let (items, next) = contents::items(table, &target.tenant, start).await?;
-        for (key, item) in &items {
+        for (key, item) in items {
             let key = KeyLine {
                 pk: &key.pk,
                 sk: &key.sk,
             };
+            let item = &readable(item);
             lines.add(&ItemLine { key, item })?;
         }
         match next {
@@ -93,6 +94,21 @@ async fn export_table(name: &str, table: &Table, target: &Target, folder: &Folde
             None => return lines.finish(),
         }
     }
+}
+
+/// Returns an item with the JSON of its compressed texts. Any other text stays as it is.
+fn readable(mut item: Value) -> Value {
+    for value in item
+        .as_object_mut()
+        .into_iter()
+        .flat_map(|item| item.values_mut())
+    {
+        let json = value.as_str().map(|text| stored_json::read(text.to_owned()));
+        if let Some(Ok(json)) = json {
+            *value = Value::String(json);
+        }
+    }
+    item
 }
 
 async fn export_objects(manifest: &mut Manifest<'_>, target: &Target, folder: &Folder) -> Result<()> {
