@@ -1,5 +1,5 @@
-//! Tests a day of timers, in simulated time: each fires in its second, none is overdue at a sweep, and a timer
-//! costs one message or two.
+//! Tests a day of timers, in simulated time: each fires in its second, none is overdue at a sweep, and a
+//! timer costs one message or two.
 #![cfg(test)]
 
 use std::collections::BTreeMap;

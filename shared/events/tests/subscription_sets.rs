@@ -1,5 +1,5 @@
-//! Tests the cache of compiled subscriptions: it always has what the records have, and reads again what changed
-//! alone.
+//! Tests the cache of compiled subscriptions: it always has what the records have, and reads again what
+//! changed alone.
 #![cfg(test)]
 
 use std::collections::BTreeSet;

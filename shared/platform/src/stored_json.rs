@@ -23,8 +23,8 @@ const LEVEL: i32 = 3;
 /// Upper limit of a JSON text, in bytes; it stops the decompression of a broken record.
 const MAX_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// Common parts of stored JSON, the most frequent last. Stored texts cannot be read with another dictionary: a
-/// new one needs another prefix than [`COMPRESSED`].
+/// Common parts of stored JSON, the most frequent last. Stored texts cannot be read with another dictionary:
+/// a new one needs another prefix than [`COMPRESSED`].
 const DICTIONARY: &str = concat!(
     r#""target_type":"process","subscription_name":"","source":"process:","target_type":"agent","source":"workflow","#,
     r#""subscription_name":"Orders","workflow_id":"delivery-","target_type":"workflow","private_to":"","source":"external:shop","#,

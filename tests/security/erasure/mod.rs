@@ -199,6 +199,18 @@ fn check_export(export: &BTreeMap<String, Vec<u8>>, data_dir: &Path, victim: &Ho
         assert!(!of_table.is_empty(), "{table}");
         items.extend(of_table);
     }
+    // What is stored compressed is JSON for its reader.
+    for name in ["envelope", "events", "state", "summary"] {
+        let texts = items.iter().filter_map(|item| item["item"][name].as_str());
+        // Large ones are objects, which the text names.
+        let texts: Vec<_> = texts
+            .filter(|text| !text.is_empty() && !text.starts_with('@'))
+            .collect();
+        assert!(!texts.is_empty(), "no {name}");
+        for text in texts {
+            assert!(serde_json::from_str::<Value>(text).is_ok(), "{name}: {text}");
+        }
+    }
     let project = format!("{}#{}#", victim.value("account"), victim.value("project"));
     let partitions = items
         .iter()

@@ -1,5 +1,5 @@
-//! Checks that the stored count of subscriptions, channels and listening runs equals their number, and that of
-//! bytes the size of the subscriptions.
+//! Checks that the stored count of subscriptions, channels and listening runs equals their number, and that
+//! of bytes the size of the subscriptions.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Finds everything of a project: in every table by its keys, in the bucket by its folders.
 //!
-//! It reads all tables whole, because only a scan finds every partition of a project. So no kind of record can
-//! be forgotten here.
+//! It reads all tables whole, because only a scan finds every partition of a project. So no kind of record
+//! can be forgotten here.
 
 use event_log::digest::PublicKeys;
 use event_log::erasure::Eraser;

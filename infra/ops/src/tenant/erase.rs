@@ -1,8 +1,8 @@
 //! `ops tenant erase`: erases everything of a project.
 //!
-//! The order makes each moment explainable: first what lets new work begin, then items before the objects that
-//! they name. The statement that the project is erased is signed only once its data is gone, and before the
-//! first file of its logs goes. Each step finds what is left by itself, so a repetition continues.
+//! The order makes each moment explainable: first what lets new work begin, then items before the objects
+//! that they name. The statement that the project is erased is signed only once its data is gone, and before
+//! the first file of its logs goes. Each step finds what is left by itself, so a repetition continues.
 
 use clap::Args;
 use event_log::digest::Erasure;

@@ -14,6 +14,8 @@ use super::manifest::{Folder, ListedFile, Manifest};
 use crate::output::Output;
 use crate::target::Target;
 
+/// Attributes of runs, events and deliveries with compressed JSON.
+const COMPRESSED: [&str; 4] = ["envelope", "events", "state", "summary"];
 /// File with a line for each object.
 const OBJECTS: &str = "objects.ndjson";
 
@@ -96,16 +98,14 @@ async fn export_table(name: &str, table: &Table, target: &Target, folder: &Folde
     }
 }
 
-/// Returns an item with the JSON of its compressed texts. Any other text stays as it is.
+/// Returns an item with the JSON of its compressed attributes.
 fn readable(mut item: Value) -> Value {
-    for value in item
-        .as_object_mut()
-        .into_iter()
-        .flat_map(|item| item.values_mut())
-    {
-        let json = value.as_str().map(|text| stored_json::read(text.to_owned()));
-        if let Some(Ok(json)) = json {
-            *value = Value::String(json);
+    for name in COMPRESSED {
+        let Some(Value::String(text)) = item.get_mut(name) else {
+            continue;
+        };
+        if let Ok(json) = stored_json::read(text.clone()) {
+            *text = json;
         }
     }
     item

@@ -3,9 +3,9 @@
 //! A digest contains the hash of the previous one, so that the last digest proves all earlier files. It is a
 //! compact JWS: any JWS library reads it with the public key alone. It names its key by `kid`.
 //!
-//! A key can be replaced. The first digest of the new key contains the hash of the last one of the old key, so
-//! the new key attests what the old one signed, and that it signed it. Each log gets such a digest, also one
-//! without new files.
+//! A key can be replaced. The first digest of the new key contains the hash of the last one of the old key,
+//! so the new key attests what the old one signed, and that it signed it. Each log gets such a digest, also
+//! one without new files.
 
 mod keys;
 mod model;

@@ -42,8 +42,8 @@ struct Entry {
 /// Whether a subscription can match.
 #[derive(Clone, Copy)]
 enum State {
-    /// It is in the index; `is_exact` where the lists of its filter take every event that the index selects it
-    /// for.
+    /// It is in the index; `is_exact` where the lists of its filter take every event that the index selects
+    /// it for.
     Indexed { is_exact: bool },
     /// It can match nothing, for this reason.
     Idle(&'static str),

@@ -18,7 +18,7 @@ use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first}
 use crate::retention::Retention;
 use crate::target::WEBHOOK;
 
-/// Shard of the deliveries of one event, which has at most 10,000, the limit of subscriptions.
+/// Shard of the deliveries of one event, of which there is one for each subscription at most.
 const OF_ONE_EVENT: u16 = 0;
 
 /// An attempt of a delivery.

@@ -22,8 +22,8 @@ pub fn blocks(page: &str, from: &str, to: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs commands in a folder, after the functions of the runbook. `make -s ops` is the program under test, and
-/// the emulator needs shorter pauses than AWS. Returns what they print.
+/// Runs commands in a folder, after the functions of the runbook. `make -s ops` is the program under test,
+/// and the emulator needs shorter pauses than AWS. Returns what they print.
 pub fn bash(commands: &str, token: &str, folder: &Path) -> String {
     let tools = blocks(RUNBOOK, "## Tools", "### The log").swap_remove(0);
     let tools = tools.replace("STACK=millrace-dev", &format!("STACK={STACK}"));
