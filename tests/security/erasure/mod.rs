@@ -200,7 +200,7 @@ fn check_export(export: &BTreeMap<String, Vec<u8>>, data_dir: &Path, victim: &Ho
         items.extend(of_table);
     }
     // What is stored compressed is JSON for its reader.
-    for name in ["envelope", "events", "state", "summary"] {
+    for name in ["envelope", "state", "summary"] {
         let texts = items.iter().filter_map(|item| item["item"][name].as_str());
         // Large ones are objects, which the text names.
         let texts: Vec<_> = texts

@@ -28,7 +28,7 @@ pub use attempt::{Webhooks, attempt};
 pub use outcome::{AttemptInput, Next, Outcome};
 pub use verdict::RETRY_SCHEDULE_MS;
 
-pub const WORKFLOW_TYPE: &str = "WebhookDelivery";
+pub const WORKFLOW_TYPE: &str = workflow::records::FREQUENT_TYPE;
 /// Name of the activity that makes an attempt.
 pub const ATTEMPT: &str = "webhook_attempt";
 /// Signal that starts the next attempt at once.

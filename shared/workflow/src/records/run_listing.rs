@@ -9,6 +9,7 @@ use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::tenant::Tenant;
 use serde::Deserialize;
 
+use super::run_place::FREQUENT_TYPE;
 #[cfg(doc)]
 use super::runs::COMPLETED;
 use super::runs::{REMOVED, Runs};
@@ -118,23 +119,27 @@ impl Runs {
         most: usize,
     ) -> Result<(Vec<String>, bool)> {
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
-        let (name, what) = match index {
-            RunIndex::All => (by_time, None),
-            RunIndex::Status(status) => (by_status, Some(("status", status))),
-            RunIndex::Type(workflow_type) => (by_type, Some(("type", workflow_type))),
-            RunIndex::Document(document) => (by_document, Some(("document", document))),
-            RunIndex::Rule(rule) => (BY_RULE, Some(("rule", rule))),
-        };
-        let pk = |shard| match what {
-            None => keys::runs(tenant, shard),
-            Some((what, value)) => keys::runs_by(&keys::runs(tenant, shard), what, value),
+        let frequent = FREQUENT_TYPE.to_owned();
+        let parts = match index {
+            RunIndex::All => vec![(by_time, None), (by_type, Some(("type", &frequent)))],
+            RunIndex::Status(status) => vec![(by_status, Some(("status", status)))],
+            RunIndex::Type(workflow_type) => vec![(by_type, Some(("type", workflow_type)))],
+            RunIndex::Document(document) => vec![(by_document, Some(("document", document)))],
+            RunIndex::Rule(rule) => vec![(BY_RULE, Some(("rule", rule)))],
         };
         let (low, high) = (from.to_string(), until.sort_key());
         if low > high {
             return Ok((Vec::new(), false));
         }
         let shards = self.shards.current(tenant).await?;
-        let queries = newest_first(shards.shards_between(from, until.time()), pk, name, (&low, &high));
+        let queries = parts.into_iter().flat_map(|(name, what)| {
+            let pk = |shard| match what {
+                None => keys::runs(tenant, shard),
+                Some((what, value)) => keys::runs_by(&keys::runs(tenant, shard), what, value),
+            };
+            newest_first(shards.shards_between(from, until.time()), pk, name, (&low, &high))
+        });
+        let queries: Vec<_> = queries.collect();
         let (page, more): (Vec<SummaryRecord>, _) = self.table.merged_page(&queries, most).await?;
         Ok((page.into_iter().map(|record| record.summary).collect(), more))
     }

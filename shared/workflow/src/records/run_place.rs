@@ -1,7 +1,8 @@
 //! Places a run in the listings, and in the index of due work.
 //!
 //! The listing by status lacks completed runs, because most runs complete: a write of the index is saved, and
-//! a search for completed runs reads another listing.
+//! a search for completed runs reads another listing. The listing by time lacks those of the most frequent
+//! type, which it reads from the listing by type.
 
 use events::records::listing_shards::ShardSchedule;
 use platform::clock::UtcTime;
@@ -11,6 +12,9 @@ use platform::records::{Key, keys};
 use platform::tenant::Tenant;
 
 use super::runs::COMPLETED;
+
+/// Type of the runs of webhooks, which outnumber all others.
+pub const FREQUENT_TYPE: &str = "WebhookDelivery";
 
 /// A run's places in the listings, and its due time for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +42,10 @@ impl RunPlace {
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let mut key = keys::run(tenant, &self.run_id)
             .listed_at(keys::run_time(self.started_at, &self.run_id))
-            .with_index(by_time, &runs)
             .with_index(by_type, by("type", &self.workflow_type));
+        if self.workflow_type != FREQUENT_TYPE {
+            key = key.with_index(by_time, &runs);
+        }
         if self.status != COMPLETED {
             key = key.with_index(by_status, by("status", &self.status));
         }

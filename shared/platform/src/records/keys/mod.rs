@@ -31,7 +31,7 @@
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
 //! | the current run of a workflow id | runs | `A#P#workflow#<workflow id>` | `current` |
 //! | how many shards a project's listings have | runs or events | `A#P#listing-shards` | `schedule` |
-//! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
+//! | the runs of a project, by time, except those of webhooks | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
 //! | the same of one status, except COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |

@@ -13,7 +13,7 @@ const READ_AT_ONCE: usize = 8;
 
 impl Table {
     /// Returns the first `most` records of the partitions of these queries, ordered by sort key, and whether
-    /// there are more. The queries must differ only in their partition.
+    /// there are more. The queries must differ only in their partition and index, and sort by one attribute.
     pub async fn merged_page<T: DeserializeOwned>(
         &self,
         queries: &[Query],
