@@ -80,7 +80,6 @@ fn verifiers_read_the_service_key_and_the_one_before() {
     }
 }
 
-/// Returns the functions that authenticate callers.
 fn authenticating() -> BTreeSet<&'static str> {
     let functions = resources("AWS::Lambda::Function").into_iter();
     let has_providers = |function: &Value| function["Environment"]["Variables"]["MILLRACE_JWKS"].is_object();

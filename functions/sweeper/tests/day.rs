@@ -35,7 +35,8 @@ const MOST_OVERDUE: usize = 20;
 struct Later {
     clock: Clock,
     messages: Mutex<BTreeMap<(UtcTime, usize), String>>,
-    sent: Mutex<usize>,
+    /// Number of messages so far.
+    count: Mutex<usize>,
 }
 
 impl Later {
@@ -52,11 +53,11 @@ impl Later {
 impl Queue for Later {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
         assert!(delivery.delay <= MAX_DELAY);
-        let mut sent = self.sent.lock();
-        *sent += 1;
+        let mut count = self.count.lock();
+        *count += 1;
         let delay_ms = delivery.delay.as_millis().div_ceil(1_000) as u64 * 1_000;
         let at = self.clock.now().plus_ms(delay_ms);
-        self.messages.lock().insert((at, *sent), body.to_owned());
+        self.messages.lock().insert((at, *count), body.to_owned());
         Ok(())
     }
 }
@@ -87,7 +88,7 @@ impl World {
         let queue = Arc::new(Later {
             clock: clock.clone(),
             messages: Mutex::default(),
-            sent: Mutex::default(),
+            count: Mutex::default(),
         });
         let wiring = Wiring {
             runs: Runs::new(listed.clone(), listed.clone()),
@@ -200,8 +201,11 @@ async fn day(lost_percent: u64) {
             );
         }
     }
-    let sent = *world.queue.sent.lock();
+    let messages = *world.queue.count.lock();
     // The sweeper repeats the hint at a short timer that is due before its next sweep.
     let most = count + count / 2 + runs.len() + 2 * lost;
-    assert!((count..most).contains(&sent), "{sent} messages of {count} timers");
+    assert!(
+        (count..most).contains(&messages),
+        "{messages} messages of {count} timers"
+    );
 }

@@ -10,7 +10,7 @@
 //! | `address.json` | the last port on which the runner answered callers |
 //! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
 //! | `objects/<bucket>/…` | the objects, each a file; the path is the key |
-//! | `keys/` | the keys that sign and seal, the public halves of replaced ones, and the secret of the queues |
+//! | `keys/` | the keys that sign and seal, public halves of replaced ones, and the secret of the queues |
 //! | `cache/` | copies of data files; may be deleted while no process runs |
 
 use std::cmp::Ordering;

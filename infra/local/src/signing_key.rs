@@ -34,7 +34,6 @@ pub struct LocalSigningKey {
 
 #[derive(Clone)]
 struct KeyFile {
-    /// Content of the file.
     der: Vec<u8>,
     key: Arc<KeyPair>,
 }
@@ -260,14 +259,14 @@ mod tests {
         let data = DataDir::open(folder.path()).unwrap();
         // The runner has opened it, and the operator's command replaces it.
         let running = LocalSigningKey::of_digests(&data).unwrap();
-        let mut known = vec![running.public_key().await.unwrap()];
+        let mut keys = vec![running.public_key().await.unwrap()];
         assert_eq!(running.earlier_keys().await.unwrap(), []);
         for hour in ["2026-11-24T10:00:00Z", "2026-11-24T11:00:00Z"] {
             LocalSigningKey::of_digests(&data)
                 .unwrap()
                 .rotate(at(hour))
                 .unwrap();
-            known.insert(0, running.public_key().await.unwrap());
+            keys.insert(0, running.public_key().await.unwrap());
         }
         let earlier = running.earlier_keys().await.unwrap();
         let replaced: Vec<_> = earlier
@@ -277,11 +276,11 @@ mod tests {
         assert_eq!(
             replaced,
             [
-                (known[1].clone(), at("2026-11-24T11:00:00Z")),
-                (known[2].clone(), at("2026-11-24T10:00:00Z"))
+                (keys[1].clone(), at("2026-11-24T11:00:00Z")),
+                (keys[2].clone(), at("2026-11-24T10:00:00Z"))
             ]
         );
-        assert!(known[0] != known[1] && known[1] != known[2]);
+        assert!(keys[0] != keys[1] && keys[1] != keys[2]);
         let files = std::fs::read_dir(data.path("keys")).unwrap();
         assert_eq!(files.count(), 2);
     }

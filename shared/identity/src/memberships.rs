@@ -79,8 +79,8 @@ impl Memberships {
 /// Returns the principal of a user in the project that the request names, or in the only one. 403 where
 /// the user is no member, or must choose.
 ///
-/// Memberships are those that count ([`Memberships::of_user`]): administrators of another account than that of
-/// the token cannot add the user to anything.
+/// Memberships are those that count ([`Memberships::of_user`]): administrators of another account than that
+/// of the token cannot add the user to anything.
 pub fn choose(subject: &Subject, members: &[Member], project: Option<&str>) -> Result<Principal> {
     let own = subject.principal();
     if let Some(own) = own.filter(|own| own.project_id.is_some() || own.administers_account())

@@ -43,7 +43,6 @@ pub struct EarlierKey {
     pub replaced_at: Option<UtcTime>,
 }
 
-/// A compact JWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jws {
     pub text: String,

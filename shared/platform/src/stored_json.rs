@@ -124,7 +124,6 @@ pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
     STANDARD_NO_PAD.decode(text.strip_prefix(COMPRESSED)?).ok()
 }
 
-/// Returns the compressed text of these bytes.
 pub fn text_of(bytes: &[u8]) -> String {
     format!("{COMPRESSED}{}", STANDARD_NO_PAD.encode(bytes))
 }

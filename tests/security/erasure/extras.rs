@@ -175,7 +175,6 @@ impl Extras<'_> {
         }
     }
 
-    /// Returns a channel's id and token.
     fn channel(&self) -> (String, String) {
         (self.victim.value("channel"), self.victim.value("channel_token"))
     }

@@ -32,7 +32,6 @@ struct Stopped {
     folder: TempDir,
 }
 
-/// Account and project as arguments.
 fn of(account: &str, project: &str) -> Vec<String> {
     ["--account", account, "--project", project]
         .map(str::to_owned)
@@ -45,7 +44,6 @@ fn run(data_dir: &Path, tenant: &[String], arguments: &[&str], variables: &[(&st
     Operator::new(data_dir).run_with(&all, variables)
 }
 
-/// Erases a project.
 fn erase(data_dir: &Path, tenant: &[String], variables: &[(&str, &str)]) -> Finished {
     let confirmed = format!("{}/{}", tenant[1], tenant[3]);
     let arguments = [&["tenant", "erase", "--yes", &confirmed], &REASON[..]].concat();

@@ -9,7 +9,6 @@ const GUIDE: &str = "../docs/deploy.md";
 const HEADING: &str = "| A million delivered webhooks |";
 const TOTAL: &str = "| **All in** |";
 
-/// Returns the cells of a row.
 fn cells(row: &str) -> Vec<&str> {
     row.trim_matches('|').split('|').map(str::trim).collect()
 }

@@ -35,7 +35,6 @@ pub async fn items(
     Ok((items, next))
 }
 
-/// Returns the logs of a project.
 pub fn logs(tenant: &Tenant) -> [LogId; 2] {
     LogKind::ALL.map(|kind| LogId::new(tenant.account(), Some(tenant.project()), kind))
 }
@@ -92,7 +91,6 @@ impl Contents {
         self.objects.iter().map(|object| object.bytes).sum()
     }
 
-    /// Whether nothing is left to erase.
     pub fn is_empty(&self) -> bool {
         self.number_of_items() == 0 && self.objects.is_empty() && self.heads.iter().all(LogHead::is_erased)
     }

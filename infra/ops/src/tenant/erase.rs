@@ -24,7 +24,6 @@ use crate::target::{Target, TargetArguments, refused};
 
 /// Number of passes over a project that is still written to.
 const MAX_PASSES: u32 = 5;
-/// Concurrent removals.
 const AT_ONCE: usize = 32;
 /// Number of items of a partition that are read at a time.
 const PAGE: usize = 1_000;
@@ -242,8 +241,8 @@ impl Erasing<'_> {
 
     async fn remove(&self, table: &Table, keys: Vec<Key>) -> Result<()> {
         let removals = keys.into_iter().map(|key| async move {
-            let written = table.delete(&key, Condition::Present).await?;
-            written.took_effect("an item of an erased project").map(drop)
+            let outcome = table.delete(&key, Condition::Present).await?;
+            outcome.took_effect("an item of an erased project").map(drop)
         });
         stream::iter(removals)
             .buffer_unordered(AT_ONCE)

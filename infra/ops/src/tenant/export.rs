@@ -16,7 +16,6 @@ use crate::target::Target;
 
 /// Attributes of runs, events and deliveries with compressed JSON.
 const COMPRESSED: [&str; 4] = ["envelope", "events", "state", "summary"];
-/// File with a line for each object.
 const OBJECTS: &str = "objects.ndjson";
 
 #[derive(Args)]
@@ -25,7 +24,6 @@ pub struct ExportArguments {
     folder: PathBuf,
 }
 
-/// Line of a table's file.
 #[derive(Serialize)]
 struct ItemLine<'a> {
     key: KeyLine<'a>,
@@ -39,7 +37,6 @@ struct KeyLine<'a> {
     sk: &'a str,
 }
 
-/// Line of the file of objects.
 #[derive(Serialize)]
 struct ObjectLine<'a> {
     key: &'a str,

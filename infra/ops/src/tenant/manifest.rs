@@ -20,10 +20,9 @@ pub struct Manifest<'a> {
     pub project: &'a str,
     /// Time at which the export began.
     pub exported_at: UtcTime,
-    /// Number of items in all tables.
     pub items: u64,
     pub objects: u64,
-    /// Size of the objects.
+    /// In bytes.
     pub object_bytes: u64,
     /// Files with a JSON value for each line.
     pub files: Vec<ListedFile>,
@@ -67,7 +66,6 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// Folder of an export.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -118,7 +116,6 @@ impl Folder {
         })
     }
 
-    /// Makes the folder of a file.
     pub fn make_above(&self, path: &Path) -> Result<()> {
         path.parent().map_or(Ok(()), |above| self.make_below(above))
     }
@@ -159,8 +156,8 @@ impl Lines<'_> {
         let mut line = serde_json::to_vec(value).map_err(Error::internal)?;
         line.push(b'\n');
         self.count += 1;
-        let written = self.file.write_all(&line);
-        written.map_err(|cause| self.folder.unwritable(&cause))
+        let outcome = self.file.write_all(&line);
+        outcome.map_err(|cause| self.folder.unwritable(&cause))
     }
 
     /// Syncs the file, and returns its line of the manifest.

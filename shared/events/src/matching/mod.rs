@@ -94,7 +94,6 @@ pub struct Verdict {
 }
 
 impl SubscriptionSet {
-    /// Compiles the subscriptions of a project.
     pub fn compile(records: &[SubscriptionRecord]) -> Self {
         let mut set = Self::default();
         records.iter().for_each(|record| set.put(record));

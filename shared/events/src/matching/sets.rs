@@ -11,7 +11,6 @@ use tokio::sync::RwLock;
 use super::{EventToMatch, Match, SubscriptionSet};
 use crate::records::subscriptions::{MAX_BYTES, Subscriptions};
 
-/// Maximum number of projects in the cache.
 const MAX_PROJECTS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// Number of attempts to read subscriptions that change meanwhile.
 const MAX_READS: u32 = 16;
@@ -47,14 +46,14 @@ impl SubscriptionSets {
     /// Returns the current subscriptions of a project that match an event.
     pub async fn matches(&self, tenant: &Tenant, event: &EventToMatch<'_>) -> Result<Matches> {
         let state = self.subscriptions.state(tenant).await?;
-        let kept = {
+        let project = {
             let mut all = self.kept.lock();
             Arc::clone(all.get_or_insert(tenant.clone(), Arc::default))
         };
-        let mut current = kept.read().await;
+        let mut current = project.read().await;
         if current.change != state.change {
             drop(current);
-            let mut old = kept.write().await;
+            let mut old = project.write().await;
             self.refresh(tenant, &mut old).await?;
             self.make_room(old.set.bytes());
             current = old.downgrade();

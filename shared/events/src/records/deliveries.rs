@@ -167,7 +167,6 @@ struct StoredDelivery {
 }
 
 impl DeliveryRecord {
-    /// Reads a stored delivery.
     pub fn from_stored(item: Value) -> Result<Self> {
         let stored: StoredDelivery = serde_json::from_value(item).map_err(Error::internal)?;
         Ok(stored.record())

@@ -17,7 +17,6 @@ const COUNTED: &str = "counted";
 
 const LISTENERS: &str = "listeners";
 
-/// State of a project's set of entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SetState {
@@ -25,7 +24,6 @@ pub struct SetState {
     /// begins again, as after an erasure, is never taken for the one before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<u64>,
-    /// Number of entries.
     pub entries: u64,
     /// Size of the documents of all entries, where they are counted, in bytes.
     pub bytes: u64,

@@ -26,7 +26,7 @@ const CHANGES: u64 = 1_000;
 /// Number of items that one read asks for.
 const READ_AT_ONCE: usize = 100;
 /// Maximum size of the documents of a project's subscriptions together, in bytes of JSON. A matcher has them
-/// in memory, where they take about four times as much.
+/// in memory, where they take about twice as much.
 pub const MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 /// Range of the setting of the number of subscriptions of a project.
 const MAX_SUBSCRIPTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;

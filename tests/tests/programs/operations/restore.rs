@@ -134,8 +134,8 @@ async fn restore_of_the_guide_puts_every_table_in_place() {
     }
     assert_eq!(at_work(), states);
 
-    let found = runs.service.get(&runs.token, &format!("/prompts/{prompt}")).await;
-    found.expect_status(200);
+    let answer = runs.service.get(&runs.token, &format!("/prompts/{prompt}")).await;
+    answer.expect_status(200);
     assert_eq!(runs.detail(&ended).await["status"], "COMPLETED");
     runs.signal(&waiting, "Approve", &json!({ "message": "yes" }))
         .await;

@@ -7,7 +7,6 @@ use std::process::Command;
 use serde_json::Value;
 use tests::binary;
 
-/// Name of the stack in the emulator.
 pub const STACK: &str = "millrace";
 pub const RUNBOOK: &str = "../docs/runbook.md";
 
@@ -46,7 +45,6 @@ make() {{ shift 2; bash -c "exec '{}' ${{1#ARGS=}}"; }}
     printed
 }
 
-/// Returns what the AWS CLI answers.
 pub fn aws(arguments: &str) -> Value {
     let mut aws = Command::new("aws");
     let output = aws.args(arguments.split(' ')).args(["--output", "json"]).output();
