@@ -25,15 +25,15 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Default: the programs that `cargo build --workspace --bins` built |
+//! | `MILLRACE_BIN` | the program to test. Default: the programs that `cargo build --workspace --bins` built |
 //! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client retries after a 503 |
 //! | `CHAOS_SEED` | the seed of the tests that request faults themselves |
 //! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
 //! | `TOOLS_PYTHON` | a Python with third-party libraries that verify signatures |
 //! | `PEERS_PYTHON`, `PEERS_NODE` | third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
-//! | `KEYS_DIR` | with `BASE_URL`: the folder in which `ops --data-dir` finds the keys of its tokens |
-//! | `MILLRACE_RECORDS_TABLE`, … | with `BASE_URL`: the deployed stage, in the variables of `ops --deployed` |
+//! | `KEYS_DIR` | with `BASE_URL`: the folder in which `millrace ops --data-dir` finds the keys of its tokens |
+//! | `MILLRACE_RECORDS_TABLE`, … | with `BASE_URL`: the deployed stage, in the variables of `millrace ops --deployed` |
 //! | `INGEST_URL` | with `BASE_URL`: the base of `/webhooks/events/…`; default: `/ingest` beside the API root |
 //! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
@@ -86,7 +86,7 @@ pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
 pub use process::{Process, memory_kb};
-pub use program::{Finished, binary, peers_node, peers_python, run, tools_python};
+pub use program::{Finished, OPS, binary, peers_node, peers_python, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;
 pub use reqwest::Method;

@@ -76,7 +76,7 @@ make() {{
   esac
 }}
 "#,
-        ops = binary("ops").display(),
+        ops = format!("{}' ops '", binary("millrace").display()),
         data = place.data_dir.display(),
         port = place.receiver_port,
     );
