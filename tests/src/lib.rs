@@ -21,7 +21,7 @@
 //! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so
 //! that
 //! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]),
-//! `_in_chromium`, `_behind_nginx`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
+//! `_in_chromium`, `_behind_nginx`, `_by_pebble`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -70,6 +70,7 @@ mod redaction;
 pub mod runs;
 pub mod samples;
 mod scope;
+pub mod server;
 mod service;
 pub mod sse;
 pub mod stand_in;
@@ -92,6 +93,7 @@ pub use redaction::redacted;
 pub use reqwest::Method;
 pub use runs::{Run, Runs};
 pub use scope::{Persona, Scope};
+pub use server::Server;
 pub use service::Service;
 pub use sse::Listener;
 pub use stores::Store;

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Address to answer /metrics, /healthz and /readyz on, such as 127.0.0.1:9464.
     #[arg(long, env = "MILLRACE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<String>,
-    /// File with the certificate chain for TLS, in PEM; a new certificate counts within a minute.
+    /// File with the certificate chain for TLS, in PEM; a new certificate counts within seconds.
     #[arg(long, env = "MILLRACE_TLS_CERTIFICATE", value_name = "FILE")]
     pub tls_certificate: Option<String>,
     /// File with the certificate's private key, in PEM.

@@ -145,20 +145,20 @@ async fn serve(
         .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
     service.resume_upkeep();
-    match settings.mode {
-        Mode::Production => {
-            info!(%origin, %address, data_dir = %data.root().display(), version = env!("CARGO_PKG_VERSION"), "ready")
-        }
-        Mode::Development => Greeting {
+    health.set_ready(true);
+    if settings.mode == Mode::Development {
+        let greeting = Greeting {
             origin: &origin,
             data: &data,
             data_dir: &settings.data_dir,
             has_console,
             issuer: issuer.as_deref(),
-        }
-        .print(&clock)?,
+        };
+        greeting.print(&clock)?;
+    } else {
+        let version = env!("CARGO_PKG_VERSION");
+        info!(version, %origin, %address, data_dir = %data.root().display(), "ready");
     }
-    health.set_ready(true);
     // Fails where no supervisor listens.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
 

@@ -30,7 +30,7 @@ use tracing::{info, warn};
 /// Directory of Let's Encrypt.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// Pause between two looks whether the files changed.
-const LOOK: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_secs(5);
 /// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
