@@ -26,7 +26,10 @@ impl Hosts {
         let names = names.split(',').map(|name| name.trim().to_ascii_lowercase());
         let url = environment.optional(variables::PUBLIC_URL);
         let url = url.and_then(|url| url.parse::<Uri>().ok());
-        let public = url.as_ref().and_then(Uri::host).map(str::to_owned);
+        // This machine is known anyway, and is more than this service.
+        let authority = url.as_ref().and_then(Uri::authority);
+        let authority = authority.filter(|authority| !Self::default().knows(authority));
+        let public = authority.map(|authority| authority.host().to_ascii_lowercase());
         Self(names.filter(|name| !name.is_empty()).chain(public).collect())
     }
 

@@ -38,7 +38,7 @@ fn the_commands_explain_themselves() {
                 "Examples",
             ],
         ),
-        (&["--help"], &["ops process load"]),
+        (&["--help"], &["process load order.yaml"]),
     ] {
         let help = run(OPS, arguments, &[]).expect_success().stdout;
         for word in words {
