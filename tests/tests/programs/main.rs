@@ -9,6 +9,7 @@ mod backup {
 mod commands;
 #[cfg(target_os = "linux")]
 mod disk_full;
+mod formats;
 mod lambda_freeze;
 /// Commands of the guide and the runbook, against a stack in an emulator: `make test-operations`.
 mod operations {
