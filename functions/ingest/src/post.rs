@@ -182,6 +182,8 @@ async fn take(
         details: incoming.details,
         meters: Vec::new(),
         event_id,
+        traceparent: None,
+        tracestate: None,
     };
     let key = incoming.idempotency_key.as_deref().map(|key| IngestKey {
         channel_id: &channel.id,

@@ -10,6 +10,7 @@ use events::records::events::EventRecord;
 use events::subscription::{StoredSubscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
+use platform::trace::{self, Kind, Span};
 use platform::{Error, Result, Tenant};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
@@ -50,15 +51,25 @@ pub async fn match_event(
         record: &record,
         envelope: &envelope,
     };
+    let span = Span::start_below(envelope.position().as_ref(), Kind::Consumer, || "match event");
+    span.within(match_record(matcher, &event)).await.map(Ok)
+}
+
+async fn match_record(matcher: &Matcher, event: &Event<'_>) -> Result<()> {
+    let Event {
+        tenant,
+        record,
+        envelope,
+    } = *event;
     let matched = match record.lineage.len() > MAX_LINEAGE {
         true => {
             warn!(event_id = record.id, lineage = ?record.lineage, "an event is not matched: too many subscriptions led to it");
             0
         }
-        false => deliver(matcher, &event).await?,
+        false => deliver(matcher, event).await?,
     };
     let now = matcher.clock.now();
-    matcher.events.matched(tenant, &record, now).await?;
+    matcher.events.matched(tenant, record, now).await?;
     let log = LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events);
     matcher.archive_hints.new_record(&log, now).await;
     info!(
@@ -69,7 +80,14 @@ pub async fn match_event(
         matched,
         "event matched"
     );
-    Ok(Ok(()))
+    if trace::is_on() {
+        trace::set("millrace.account", tenant.account());
+        trace::set("millrace.project", tenant.project());
+        trace::set("millrace.event.id", &record.id);
+        trace::set("millrace.event.category", envelope.event_category.as_str());
+        trace::set("millrace.event.matches", matched);
+    }
+    Ok(())
 }
 
 /// Writes the record of another service's event.

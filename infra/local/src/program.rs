@@ -65,6 +65,7 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     }
     let runtime = runtime()?;
     let ended = runtime.block_on(serve(arguments, &environment, layers));
+    runtime.block_on(telemetry::flush());
     // Workflow code that never yields is not waited for. Nothing of this process may be at work once another
     // one has the data directory.
     runtime.shutdown_timeout(LAST_WORK);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use platform::bus::Bus;
 use platform::objects::Objects;
+use platform::trace;
 use platform::{Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 use tracing::warn;
@@ -52,6 +53,9 @@ impl Publisher {
         now: UtcTime,
     ) -> Result<()> {
         envelope.check()?;
+        if let Some(position) = trace::current() {
+            envelope.set_position(Some(position));
+        }
         let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
         let record = EventRecord {
             id: envelope.event_id.clone(),
@@ -76,6 +80,9 @@ impl Publisher {
         now: UtcTime,
     ) -> Result<String> {
         envelope.check()?;
+        if let Some(position) = trace::current() {
+            envelope.set_position(Some(position));
+        }
         let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
         let record = EventRecord {
             id: envelope.event_id.clone(),

@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
+use crate::trace::{Kind, Span, TraceContext};
 
 /// Id in every answer, log line and audit record of a request; a request extension.
 #[derive(Clone, Debug)]
@@ -169,7 +170,13 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         project = tracing::field::Empty,
         principal = tracing::field::Empty,
     );
-    async move {
+    let caller = TraceContext::of_headers(request.headers());
+    let traced = Span::start_below(caller.as_ref(), Kind::Server, || match &route {
+        Some(route) => format!("{} {route}", known_method(&method)),
+        None => known_method(&method).to_owned(),
+    });
+    let work = traced.clone();
+    let handled = async move {
         let answer = next.run(request);
         let mut response = match deadline {
             Some(deadline) => deadline.limit(answer).await,
@@ -185,6 +192,18 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
             }
             Some(cause) => info!(%method, path, route, status, duration_ms, %cause, "request refused"),
             None => info!(%method, path, route, status, duration_ms, "request"),
+        }
+        if traced.is_recorded() {
+            traced.set("http.request.method", known_method(&method));
+            if let Some(route) = &route {
+                traced.set("http.route", route);
+            }
+            traced.set("url.path", &path);
+            traced.set("http.response.status_code", status);
+            traced.set("millrace.request.id", &id);
+            if status >= 500 {
+                traced.fail(response.status().as_str());
+            }
         }
         if let Some(failure) = failure {
             response = error_response(&failure, response, &id);
@@ -207,9 +226,22 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
                 "default-src 'none'; frame-ancestors 'none'",
             ));
         response
+    };
+    work.within(handled.instrument(span)).await
+}
+
+/// Returns a method of HTTP, or the name that the conventions of OpenTelemetry give all others.
+fn known_method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "_OTHER",
     }
-    .instrument(span)
-    .await
 }
 
 fn error_response(failure: &Error, refused: Response, request_id: &str) -> Response {

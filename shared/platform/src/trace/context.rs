@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderValue};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub const TRACEPARENT: &str = "traceparent";
@@ -107,6 +108,34 @@ impl TraceContext {
             span_id,
             is_sampled: cause.is_some_and(|cause| cause.is_sampled),
             state: cause.and_then(|cause| cause.state.clone()),
+        }
+    }
+}
+
+/// Stored form of a position: what a record was caused by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceLink {
+    pub traceparent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
+}
+
+impl TraceLink {
+    /// Returns the position of the current span; None while tracing is off.
+    pub fn current() -> Option<Self> {
+        super::current().map(Into::into)
+    }
+
+    pub fn context(&self) -> Option<TraceContext> {
+        TraceContext::parse(&self.traceparent, self.tracestate.as_deref())
+    }
+}
+
+impl From<TraceContext> for TraceLink {
+    fn from(context: TraceContext) -> Self {
+        Self {
+            traceparent: context.traceparent(),
+            tracestate: context.state.map(|state| state.as_ref().to_owned()),
         }
     }
 }

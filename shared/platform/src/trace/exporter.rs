@@ -115,6 +115,7 @@ impl Exporter {
             resource: Resource::new(&settings.resource, crate::VERSION),
             pause: FIRST_PAUSE,
             warned_at: None,
+            dropped: 0,
             exporter: Arc::clone(&exporter),
         };
         let failed = |error| ConfigError::new(format!("The export of traces did not start: {error}."));
@@ -198,6 +199,8 @@ struct Sender {
     /// Back-off after the next failure.
     pause: Duration,
     warned_at: Option<Instant>,
+    /// Items that were dropped since the last warning.
+    dropped: u64,
 }
 
 impl Sender {
@@ -223,7 +226,8 @@ impl Sender {
             (url, items, std::mem::take(&mut waiting.dropped))
         };
         if dropped > 0 {
-            self.warn(signal, "more items came than were sent", dropped);
+            self.dropped += dropped;
+            self.warn(signal, "more items came than were sent");
         }
         if items.is_empty() {
             return;
@@ -235,10 +239,10 @@ impl Sender {
                 let mut state = self.exporter.state.lock();
                 (state.retry_at, state.no_flush_until) = (None, None);
             }
-            Outcome::Refused(cause) => self.warn(signal, &cause, 0),
+            Outcome::Refused(cause) => self.warn(signal, &cause),
             Outcome::Later(pause, cause) => {
                 self.give_back(signal, items, pause);
-                self.warn(signal, &cause, 0);
+                self.warn(signal, &cause);
             }
         }
     }
@@ -292,7 +296,7 @@ impl Sender {
         waiting.items = items;
     }
 
-    fn warn(&mut self, signal: Signal, cause: &str, dropped: u64) {
+    fn warn(&mut self, signal: Signal, cause: &str) {
         let now = Instant::now();
         if self.warned_at.is_some_and(|at| now < at + WARN_INTERVAL) {
             return;
@@ -304,7 +308,9 @@ impl Sender {
         };
         warn!(
             signal,
-            cause, dropped, "the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not take telemetry"
+            cause,
+            dropped = std::mem::take(&mut self.dropped),
+            "the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not take telemetry"
         );
     }
 }

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-pub use context::{TRACEPARENT, TRACESTATE, TraceContext};
+pub use context::{TRACEPARENT, TRACESTATE, TraceContext, TraceLink};
 pub use otlp::{Attributes, Kind, Value};
 
 use crate::clock::{Clock, UtcTime};
