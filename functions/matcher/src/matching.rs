@@ -11,7 +11,7 @@ use events::subscription::{StoredSubscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
 use platform::trace::{self, Kind, Span};
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, metrics};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
 use workflow::engine::{StartRun, link_of};
@@ -80,6 +80,7 @@ async fn match_record(matcher: &Matcher, event: &Event<'_>) -> Result<()> {
         matched,
         "event matched"
     );
+    metrics::event_matches(matched);
     if trace::is_on() {
         trace::set("millrace.account", tenant.account());
         trace::set("millrace.project", tenant.project());
@@ -107,6 +108,7 @@ async fn insert_foreign_event(
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
+    metrics::event_accepted(envelope.event_category.as_str());
     // Two messages of one event may be handled at once; both use the record that was written first.
     let written = matcher.events.find(tenant, &record.id).await?;
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::trace;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, metrics, trace};
 use serde::Serialize;
 use tracing::warn;
 
@@ -67,6 +66,7 @@ impl Publisher {
             matched_at: None,
         };
         self.events.insert(tenant, &record).await?;
+        metrics::event_accepted(envelope.event_category.as_str());
         publish_stored(self.bus.as_ref(), &record).await;
         Ok(())
     }
@@ -106,6 +106,7 @@ impl Publisher {
                 }
             }
         }
+        metrics::event_accepted(envelope.event_category.as_str());
         publish_stored(self.bus.as_ref(), &record).await;
         Ok(record.id)
     }

@@ -1,7 +1,7 @@
 //! Wraps every function in its outermost layer: request id, one log line, and error body.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
+use crate::metrics;
 use crate::trace::{Kind, Span, TraceContext};
 
 /// Id in every answer, log line and audit record of a request; a request extension.
@@ -146,7 +147,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
 
 /// Sets the request's id, runs the request, completes an error's body, and writes the one log line.
 pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
-    let began = clock.now();
+    let (began, began_at) = (clock.now(), Instant::now());
     let aws = request.extensions_mut().remove::<AwsIds>().unwrap_or_default();
     let id = request_id(&request)
         .or_else(|| aws.gateway_request_id.clone())
@@ -185,6 +186,8 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         let failure = response.extensions_mut().remove::<Arc<Error>>();
         let status = response.status().as_u16();
         let duration_ms = clock.now().as_millis() - began.as_millis();
+        let known = known_method(&method);
+        metrics::http_request(known, route.as_deref(), status, began_at.elapsed());
         let cause = failure.as_ref().map(|failure| shortened(failure.to_string()));
         match cause {
             Some(cause) if status >= 500 => {
@@ -194,7 +197,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
             None => info!(%method, path, route, status, duration_ms, "request"),
         }
         if traced.is_recorded() {
-            traced.set("http.request.method", known_method(&method));
+            traced.set("http.request.method", known);
             if let Some(route) = &route {
                 traced.set("http.route", route);
             }

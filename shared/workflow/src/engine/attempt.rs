@@ -3,13 +3,14 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Instant;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::future::{Either, select};
 use platform::auth::RunPrincipal;
 use platform::trace::{Kind, Span, TraceContext};
-use platform::{Result, Tenant, UtcTime};
+use platform::{Result, Tenant, UtcTime, metrics};
 
 use super::Engine;
 use crate::draft::AttemptOutcome;
@@ -88,8 +89,10 @@ impl Engine {
         Box::pin(async move {
             let (activity_id, number) = (attempt.activity.activity_id.clone(), attempt.activity.attempt);
             let started_at = engine.services.clock.now();
-            let span = span_of(&attempt);
+            let (span, began) = (span_of(&attempt), Instant::now());
+            let name = attempt.activity.name.clone();
             let outcome = span.within(engine.outcome(attempt)).await;
+            metrics::activity_attempted(&name, outcome_name(&outcome), began.elapsed());
             end_span(&span, &outcome);
             Finished {
                 activity_id,

@@ -1,9 +1,10 @@
 //! Contains the only function that writes runs and their updates.
 
+use events::envelope::Category;
 use events::publish;
 use platform::queue::MAX_DELAY;
 use platform::trace::{self, Attributes, RunSpan};
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, metrics};
 use tracing::warn;
 
 use super::delivery::delivery_of;
@@ -72,11 +73,16 @@ impl Engine {
             Committed::Done => {}
         }
         for event in &commit.events {
+            metrics::event_accepted(Category::Workflow.as_str());
             publish::publish_stored(self.services.bus.as_ref(), event).await;
         }
         let (mut states, mut changed) = (Vec::new(), commit.updates.map(|updates| updates.run_id));
         for ((draft, wake), has_ended) in commit.runs.into_iter().zip(waking).zip(ended) {
+            if draft.expected.is_none() {
+                metrics::run_started(&draft.state.workflow_type);
+            }
             if has_ended {
+                metrics::run_closed(&draft.state.workflow_type, draft.state.status.as_str());
                 record_span(&draft.state);
             }
             if let Some(delay_ms) = wake {

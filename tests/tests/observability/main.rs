@@ -1,0 +1,6 @@
+//! Tests what an operator sees: traces and logs by OTLP, and metrics.
+#![cfg(test)]
+
+mod collectors;
+mod secrets;
+mod traces;
