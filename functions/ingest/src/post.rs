@@ -13,7 +13,7 @@ use events::records::events::IngestKey;
 use events::transform::{self, Defaults, Incoming};
 use platform::http::openapi::problem;
 use platform::http::{body, parse, strict};
-use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids, metrics};
+use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids, metrics, trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -149,6 +149,8 @@ async fn accept(
     let span = Span::current();
     span.record("account", tenant.account());
     span.record("project", tenant.project());
+    trace::set("millrace.account", tenant.account());
+    trace::set("millrace.project", tenant.project());
     if !channel.enabled {
         return Err(Error::new(
             ErrorKind::Forbidden,

@@ -10,6 +10,7 @@ mod cloud;
 mod console;
 pub mod data_dir;
 pub mod gateway;
+pub mod gauges;
 mod guard;
 pub mod hosts;
 pub mod issuer;

@@ -20,6 +20,7 @@ use tower::Service;
 use tower::util::MapRequest;
 use tracing::{debug, warn};
 
+use crate::gauges::OpenConnection;
 use crate::stalling::Stalling;
 
 /// Ends of the connection that a request came on; a request extension.
@@ -126,11 +127,12 @@ where
             TowerToHyperService::new(service),
         );
         let connection = graceful.watch(connection);
+        let counted = OpenConnection::count();
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 debug!(%error, "a connection ended early");
             }
-            drop(permit);
+            drop((permit, counted));
         });
     }
     let _ = tokio::time::timeout(LAST_ANSWERS, graceful.shutdown()).await;

@@ -2,5 +2,6 @@
 #![cfg(test)]
 
 mod collectors;
+mod functions;
 mod secrets;
 mod traces;
