@@ -26,7 +26,7 @@ use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
 use crate::metrics;
-use crate::trace::{Kind, Span, TraceContext};
+use crate::trace::{self, Kind, Span, TraceContext};
 
 /// Id in every answer, log line and audit record of a request; a request extension.
 #[derive(Clone, Debug)]
@@ -171,7 +171,9 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         project = tracing::field::Empty,
         principal = tracing::field::Empty,
     );
-    let caller = TraceContext::of_headers(request.headers());
+    let caller = trace::is_on()
+        .then(|| TraceContext::of_headers(request.headers()))
+        .flatten();
     let traced = Span::start_below(caller.as_ref(), Kind::Server, || match &route {
         Some(route) => format!("{} {route}", known_method(&method)),
         None => known_method(&method).to_owned(),

@@ -9,9 +9,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::TRACER;
 use super::exporter::{Signal, is_exporter};
 use super::otlp::{self, LogFields, Value};
-use super::tracer;
 use crate::clock::Clock;
 
 /// Layer of the log. It must be behind the same filter as the lines on standard error, which holds back what
@@ -41,7 +41,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for OtlpLogs {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let Some(tracer) = tracer().filter(|_| !is_exporter()) else {
+        let Some(tracer) = TRACER.get().filter(|_| !is_exporter()) else {
             return;
         };
         let mut fields = Fields::default();

@@ -38,12 +38,15 @@ tokio::task_local! {
 }
 
 struct Tracer {
-    sampler: Sampler,
+    /// None where log records alone are exported.
+    sampler: Option<Sampler>,
     exporter: Arc<Exporter>,
 }
 
-fn tracer() -> Option<&'static Tracer> {
-    TRACER.get()
+/// Returns the sampler and the exporter of spans; None while tracing is off.
+fn tracer() -> Option<(&'static Sampler, &'static Exporter)> {
+    let tracer = TRACER.get()?;
+    Some((tracer.sampler.as_ref()?, &*tracer.exporter))
 }
 
 /// Starts the export if the environment names a collector. Returns whether log events are exported too.
@@ -51,13 +54,7 @@ pub(crate) fn init(environment: &Environment, machine: &AwsEnvironment) -> Resul
     let Some(settings) = Settings::from_environment(environment, machine)? else {
         return Ok(false);
     };
-    let sampler = match settings.traces {
-        Some(_) => settings.sampler,
-        None => Sampler {
-            follows_parent: false,
-            ratio: 0.0,
-        },
-    };
+    let sampler = settings.traces.is_some().then_some(settings.sampler);
     let exporter = Exporter::start(settings, machine)?;
     let exports_logs = exporter.takes(Signal::Logs);
     let _ = TRACER.set(Tracer { sampler, exporter });
@@ -71,7 +68,7 @@ pub fn is_on() -> bool {
 
 /// Exports what waits, within 500 ms: Lambda freezes a function once it has answered.
 pub async fn flush() {
-    if let Some(tracer) = tracer() {
+    if let Some(tracer) = TRACER.get() {
         tracer.exporter.flush().await;
     }
 }
@@ -117,16 +114,16 @@ pub fn is_call() {
 /// Returns the position of a run, which every process derives alike; None if tracing is off. `cause` is the
 /// position that the run was started under.
 pub fn of_run(run_id: &str, cause: Option<&TraceContext>) -> Option<TraceContext> {
-    let tracer = tracer()?;
+    let (sampler, _) = tracer()?;
     let mut context = TraceContext::of_run(run_id, cause);
     let parent = cause.map(|cause| cause.is_sampled);
-    context.is_sampled = tracer.sampler.takes(&context.trace_id, parent);
+    context.is_sampled = sampler.takes(&context.trace_id, parent);
     Some(context)
 }
 
 /// Records the span of a run that has ended.
 pub fn record_run(run_id: &str, cause: Option<&TraceContext>, run: impl FnOnce() -> RunSpan) {
-    let Some((tracer, context)) = tracer().zip(of_run(run_id, cause)) else {
+    let Some(((_, exporter), context)) = tracer().zip(of_run(run_id, cause)) else {
         return;
     };
     if !context.is_sampled {
@@ -134,7 +131,7 @@ pub fn record_run(run_id: &str, cause: Option<&TraceContext>, run: impl FnOnce()
     }
     let run = run();
     let nanos = |time: UtcTime| u64::try_from(time.as_millis()).unwrap_or_default() * 1_000_000;
-    tracer.exporter.add(Signal::Traces, |into| {
+    exporter.add(Signal::Traces, |into| {
         otlp::span(
             into,
             &SpanFields {
@@ -211,13 +208,11 @@ impl Span {
         kind: Kind,
         name: impl FnOnce() -> N,
     ) -> Self {
-        let Some(tracer) = tracer() else {
+        let Some((sampler, _)) = tracer() else {
             return Self(None);
         };
         let trace_id = parent.map_or_else(new_id, |parent| parent.trace_id);
-        let is_sampled = tracer
-            .sampler
-            .takes(&trace_id, parent.map(|parent| parent.is_sampled));
+        let is_sampled = sampler.takes(&trace_id, parent.map(|parent| parent.is_sampled));
         let recorded = is_sampled.then(|| {
             Mutex::new(Recorded {
                 name: name().into(),
@@ -265,11 +260,11 @@ impl Span {
 
 impl Drop for Active {
     fn drop(&mut self) {
-        let (Some(recorded), Some(tracer)) = (self.recorded.take(), tracer()) else {
+        let (Some(recorded), Some((_, exporter))) = (self.recorded.take(), tracer()) else {
             return;
         };
         let recorded = recorded.into_inner();
-        tracer.exporter.add(Signal::Traces, |into| {
+        exporter.add(Signal::Traces, |into| {
             otlp::span(
                 into,
                 &SpanFields {
