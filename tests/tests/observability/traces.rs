@@ -167,7 +167,9 @@ async fn child_run_and_its_calls_of_the_api_are_in_the_tree_locally() {
     events.event(&channel, &json!({})).await;
     let runs = collector.named(2, "run ApiCalls").await;
     let request = collector.named(1, INGEST).await.remove(0);
-    let matched = collector.named(1, "match event").await.remove(0);
+    // The events of the runs are matched too.
+    let is_ours = |span: &Span| span.name == "match event" && span.parent_span_id == request.span_id;
+    let matched = collector.wait_for(1, is_ours).await.remove(0);
     let parent = runs
         .iter()
         .find(|run| run.parent_span_id == matched.span_id)
