@@ -49,6 +49,7 @@ pub mod aggregates;
 mod answer;
 pub mod browser;
 mod client;
+pub mod collector;
 pub mod dashboards;
 mod documented;
 mod environment;
@@ -81,6 +82,7 @@ mod trail;
 
 pub use answer::Answer;
 pub use client::{Client, Request};
+pub use collector::Collector;
 pub use dashboards::Dashboard;
 pub use environment::variable;
 pub use events::Events;

@@ -13,7 +13,7 @@ use events::records::events::IngestKey;
 use events::transform::{self, Defaults, Incoming};
 use platform::http::openapi::problem;
 use platform::http::{body, parse, strict};
-use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
+use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids, metrics, trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -116,6 +116,20 @@ async fn handler(
     path: Result<Path<IngestPath>, PathRejection>,
     request: Request<Body>,
 ) -> Result<(StatusCode, axum::Json<IngestedEvent>)> {
+    let accepted = accept(&ingest, path, request).await;
+    if let Err(refusal) = &accepted
+        && refusal.status() < 500
+    {
+        metrics::ingest_refused(refusal.kind());
+    }
+    Ok((StatusCode::ACCEPTED, axum::Json(accepted?)))
+}
+
+async fn accept(
+    ingest: &Ingest,
+    path: Result<Path<IngestPath>, PathRejection>,
+    request: Request<Body>,
+) -> Result<IngestedEvent> {
     let (headers, query) = (
         request.headers().clone(),
         request.uri().query().map(str::to_owned),
@@ -124,17 +138,19 @@ async fn handler(
     // A path that cannot be decoded names no channel.
     let Path(path) = path.map_err(|_| crate::refused())?;
     let tenant = Tenant::new(&path.account_id, &path.project_id).ok();
-    let channel = find(&ingest, tenant.as_ref(), &path.channel_id).await?;
+    let channel = find(ingest, tenant.as_ref(), &path.channel_id).await?;
     let shown = Shown {
         headers: &headers,
         query: query.as_deref(),
         body: &text,
     };
-    let channel = admitted(&ingest, tenant.as_ref(), channel, shown).await?;
+    let channel = admitted(ingest, tenant.as_ref(), channel, shown).await?;
     let tenant = tenant.ok_or_else(crate::refused)?;
     let span = Span::current();
     span.record("account", tenant.account());
     span.record("project", tenant.project());
+    trace::set("millrace.account", tenant.account());
+    trace::set("millrace.project", tenant.project());
     if !channel.enabled {
         return Err(Error::new(
             ErrorKind::Forbidden,
@@ -142,8 +158,7 @@ async fn handler(
         ));
     }
     ingest.rates.admit(&tenant, &channel.id).await?;
-    let event = take(&ingest, &tenant, &channel, &text).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(event)))
+    take(ingest, &tenant, &channel, &text).await
 }
 
 /// Finds the channel of a path; None for a path that names no valid tenant or id.
@@ -182,6 +197,8 @@ async fn take(
         details: incoming.details,
         meters: Vec::new(),
         event_id,
+        traceparent: None,
+        tracestate: None,
     };
     let key = incoming.idempotency_key.as_deref().map(|key| IngestKey {
         channel_id: &channel.id,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use events::records::ingest_counts::IngestCounts;
 use parking_lot::Mutex;
 use platform::config::{ConfigError, Environment, variables};
-use platform::{Clock, Error, Result, Tenant, metrics};
+use platform::{Clock, Error, Result, Tenant};
 use tracing::warn;
 
 const WINDOW_SECONDS: i64 = 10;
@@ -82,7 +82,6 @@ impl ChannelRates {
         if taken.shared + taken.unshared <= most {
             return Ok(());
         }
-        metrics::ingest_rate_limited();
         let wait_s = u64::try_from(window + WINDOW_SECONDS - now).unwrap_or(1).max(1);
         Err(Error::too_many_requests(
             format!(

@@ -10,7 +10,8 @@ use events::records::events::EventRecord;
 use events::subscription::{StoredSubscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
-use platform::{Error, Result, Tenant};
+use platform::trace::{self, Kind, Span};
+use platform::{Error, Result, Tenant, metrics};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
 use workflow::engine::{StartRun, link_of};
@@ -50,15 +51,25 @@ pub async fn match_event(
         record: &record,
         envelope: &envelope,
     };
+    let span = Span::start_below(envelope.position().as_ref(), Kind::Consumer, || "match event");
+    span.within(match_record(matcher, &event)).await.map(Ok)
+}
+
+async fn match_record(matcher: &Matcher, event: &Event<'_>) -> Result<()> {
+    let Event {
+        tenant,
+        record,
+        envelope,
+    } = *event;
     let matched = match record.lineage.len() > MAX_LINEAGE {
         true => {
             warn!(event_id = record.id, lineage = ?record.lineage, "an event is not matched: too many subscriptions led to it");
             0
         }
-        false => deliver(matcher, &event).await?,
+        false => deliver(matcher, event).await?,
     };
     let now = matcher.clock.now();
-    matcher.events.matched(tenant, &record, now).await?;
+    matcher.events.matched(tenant, record, now).await?;
     let log = LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events);
     matcher.archive_hints.new_record(&log, now).await;
     info!(
@@ -69,7 +80,15 @@ pub async fn match_event(
         matched,
         "event matched"
     );
-    Ok(Ok(()))
+    metrics::event_matches(matched);
+    if trace::is_on() {
+        trace::set("millrace.account", tenant.account());
+        trace::set("millrace.project", tenant.project());
+        trace::set("millrace.event.id", &record.id);
+        trace::set("millrace.event.category", envelope.event_category.as_str());
+        trace::set("millrace.event.matches", matched);
+    }
+    Ok(())
 }
 
 /// Writes the record of another service's event.
@@ -89,6 +108,7 @@ async fn insert_foreign_event(
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
+    metrics::event_accepted(envelope.event_category.as_str());
     // Two messages of one event may be handled at once; both use the record that was written first.
     let written = matcher.events.find(tenant, &record.id).await?;
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))

@@ -145,6 +145,8 @@ fn sample(call: &Call<ReadEvents>, tenant: &Tenant, event: SampleEvent) -> Resul
         resource_data: raw_object(&event.resource_data)?,
         details: raw_object(&event.details)?,
         meters: event.meters,
+        traceparent: None,
+        tracestate: None,
     };
     // With the checks of an event that comes from another service.
     Envelope::parse(&envelope.to_json()?)

@@ -9,8 +9,9 @@ use lambda_http::{Error, RequestExt as _};
 use platform::config::EdgeConfig;
 use platform::http::invocation::{self, Invocation};
 use platform::http::service::{service, service_at_root};
-use platform::{Clock, Platform, metrics};
-use tower::util::{MapRequest, MapResponse};
+use platform::{Clock, Platform, telemetry};
+use tower::Service;
+use tower::util::{AndThen, MapRequest};
 
 use crate::only_checks_config;
 
@@ -43,20 +44,20 @@ pub async fn serve_at_root(routes: ApiRouter, clock: Clock, config: EdgeConfig) 
     lambda_http::run(invoked(service, clock)).await
 }
 
-/// Adapts a service to Lambda's requests. Metrics are written before an answer is sent.
+/// Adapts a service to Lambda's requests. Metrics and traces are written before an answer is sent.
 pub fn invoked<S>(
     service: S,
     clock: Clock,
-) -> MapResponse<
-    MapRequest<S, impl Fn(lambda_http::Request) -> Request + Clone + use<S>>,
-    impl Fn(Response) -> Response + Clone,
-> {
+) -> impl Service<lambda_http::Request, Response = Response, Error = S::Error, Future: Send> + Clone + use<S>
+where
+    S: Service<Request, Response = Response, Future: Send> + Clone,
+{
     let service = MapRequest::new(service, move |request: lambda_http::Request| {
         with_invocation(request.map(Body::new), &clock)
     });
-    MapResponse::new(service, |response| {
-        metrics::flush();
-        response
+    AndThen::new(service, async |response| {
+        telemetry::flush().await;
+        Ok(response)
     })
 }
 

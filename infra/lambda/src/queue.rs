@@ -12,7 +12,7 @@ use futures::future::join_all;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::batch::{Batch, Message, back_off};
 use platform::queue::Inbox;
-use platform::{Clock, metrics};
+use platform::{Clock, telemetry};
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -58,7 +58,7 @@ pub async fn consume(
     if timeout(POSTPONING, join_all(postponed)).await.is_err() {
         warn!("the back-off of failed messages is not set in time");
     }
-    metrics::flush();
+    telemetry::flush().await;
     let mut response = SqsBatchResponse::default();
     response.batch_item_failures = failed.into_iter().map(failure).collect();
     response

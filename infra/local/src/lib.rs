@@ -10,6 +10,7 @@ mod cloud;
 mod console;
 pub mod data_dir;
 pub mod gateway;
+mod gauges;
 mod greeting;
 mod guard;
 mod health;

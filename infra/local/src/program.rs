@@ -9,6 +9,7 @@ use platform::config::variables;
 use platform::config::{ConfigError, Environment};
 use platform::deployment::Backend as _;
 use platform::http::service::normalized;
+use platform::metrics;
 use platform::telemetry::{self, Format};
 use sd_notify::NotifyState;
 use tokio::runtime::Runtime;
@@ -18,6 +19,7 @@ use tracing::info;
 use crate::arguments::{Arguments, Mode};
 use crate::console;
 use crate::data_dir::{DataDir, broken};
+use crate::gauges;
 use crate::greeting::Greeting;
 use crate::health::Health;
 use crate::issuer::Issuer;
@@ -62,12 +64,16 @@ fn start(arguments: &Arguments, mode: Mode, layers: Arc<dyn Layers>) -> Result<(
         Mode::Production => Format::Json,
     };
     telemetry::init(&environment, format, "info")?;
+    if settings.metrics.is_some() {
+        metrics::init_prometheus()?;
+    }
     if settings.replace {
         // In a runtime of its own, which ends what this starts.
         runtime()?.block_on(async { try_settings(&environment) })?;
     }
     let runtime = runtime()?;
     let ended = runtime.block_on(serve(&settings, &environment, layers));
+    runtime.block_on(telemetry::flush());
     // Workflow code that never yields is not waited for. Nothing of this process may be at work once another
     // one has the data directory.
     runtime.shutdown_timeout(LAST_WORK);
@@ -131,7 +137,7 @@ async fn serve(
     data.publish_address(address, &origin)?;
     if let Some(address) = settings.metrics {
         let listener = services::listen_at(variables::METRICS_LISTEN, address).await?;
-        let routes = health.routes();
+        let routes = health.routes().merge(gauges::routes(services.clone()));
         tokio::spawn(server::serve(
             listener,
             routes,

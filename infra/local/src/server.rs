@@ -22,6 +22,7 @@ use tower::Service;
 use tower::util::MapRequest;
 use tracing::{debug, warn};
 
+use crate::gauges::OpenConnection;
 use crate::proxies::TrustedProxies;
 use crate::stalling::Stalling;
 use crate::tls::Tls;
@@ -150,6 +151,7 @@ pub async fn serve_behind<S>(
             request
         });
         let (http, tls, watcher) = (http.clone(), front.tls.clone(), graceful.watcher());
+        let counted = OpenConnection::count();
         tokio::spawn(async move {
             let socket = match &tls {
                 None => Ok(Some(Either::Left(socket))),
@@ -167,7 +169,7 @@ pub async fn serve_behind<S>(
             if let Err(error) = ended {
                 debug!(?error, "a connection ended early");
             }
-            drop(permit);
+            drop((permit, counted));
         });
     }
     let _ = tokio::time::timeout(LAST_ANSWERS, graceful.shutdown()).await;

@@ -83,6 +83,8 @@ fn envelope(id: &str, time: &str) -> Envelope {
         resource_data: Default::default(),
         details: Default::default(),
         meters: Vec::new(),
+        traceparent: None,
+        tracestate: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use platform::trace::{self, TraceContext, TraceLink};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,10 +134,17 @@ pub struct Envelope {
     /// Measured quantities, for example of a processed document.
     #[serde(default)]
     pub meters: Vec<Meter>,
+    /// Position in a trace of what caused the event, as the header of the same name of W3C Trace Context has
+    /// it; left out where traces are off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// Entries of other tracing systems that go with `traceparent`; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 /// Names of the fields of an event.
-pub const FIELDS: [&str; 13] = [
+pub const FIELDS: [&str; 15] = [
     "event_id",
     "event_category",
     "action",
@@ -150,6 +158,8 @@ pub const FIELDS: [&str; 13] = [
     "resource_data",
     "details",
     "meters",
+    "traceparent",
+    "tracestate",
 ];
 
 /// Returns a clause about the name of a field that no event has.
@@ -169,6 +179,8 @@ impl Envelope {
             return Err(Error::invalid("The envelope of an event is an object."));
         }
         let mut envelope: Self = platform::http::parse(text.as_bytes())?;
+        // A position that is not valid, or that this process does not use, is as none.
+        envelope.set_position(envelope.position().filter(|_| trace::is_on()));
         envelope.check()?;
         if document_processed::is_one(&envelope) {
             document_processed::complete(&mut envelope)?;
@@ -209,6 +221,17 @@ impl Envelope {
             document_processed::check(self)?;
         }
         Ok(())
+    }
+
+    /// Returns the position in a trace of what caused the event.
+    pub fn position(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.traceparent.as_deref()?, self.tracestate.as_deref())
+    }
+
+    pub(crate) fn set_position(&mut self, position: Option<TraceContext>) {
+        let link = position.map(TraceLink::from);
+        self.tracestate = link.as_ref().and_then(|link| link.tracestate.clone());
+        self.traceparent = link.map(|link| link.traceparent);
     }
 
     pub fn tenant(&self) -> Result<Tenant> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use platform::bus::Bus;
 use platform::objects::Objects;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, metrics, trace};
 use serde::Serialize;
 use tracing::warn;
 
@@ -52,6 +52,9 @@ impl Publisher {
         now: UtcTime,
     ) -> Result<()> {
         envelope.check()?;
+        if let Some(position) = trace::current() {
+            envelope.set_position(Some(position));
+        }
         let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
         let record = EventRecord {
             id: envelope.event_id.clone(),
@@ -63,6 +66,7 @@ impl Publisher {
             matched_at: None,
         };
         self.events.insert(tenant, &record).await?;
+        metrics::event_accepted(envelope.event_category.as_str());
         publish_stored(self.bus.as_ref(), &record).await;
         Ok(())
     }
@@ -76,6 +80,9 @@ impl Publisher {
         now: UtcTime,
     ) -> Result<String> {
         envelope.check()?;
+        if let Some(position) = trace::current() {
+            envelope.set_position(Some(position));
+        }
         let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
         let record = EventRecord {
             id: envelope.event_id.clone(),
@@ -99,6 +106,7 @@ impl Publisher {
                 }
             }
         }
+        metrics::event_accepted(envelope.event_category.as_str());
         publish_stored(self.bus.as_ref(), &record).await;
         Ok(record.id)
     }

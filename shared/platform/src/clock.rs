@@ -205,6 +205,12 @@ impl Clock {
         .unwrap_or(UtcTime::EPOCH)
     }
 
+    /// Returns the machine's time in nanoseconds since the Unix epoch, for durations that are only shown.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+    pub fn system_ns() -> u64 {
+        u64::try_from(Timestamp::now().as_nanosecond()).unwrap_or_default()
+    }
+
     /// Converts a Unix time in milliseconds for timers. A past time becomes now.
     pub fn instant_of(&self, unix_ms: u64) -> Instant {
         let now_ms = u64::try_from(self.now().as_millis()).unwrap_or_default();

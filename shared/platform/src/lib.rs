@@ -27,6 +27,7 @@ pub mod signing;
 pub mod stored_json;
 pub mod telemetry;
 pub mod tenant;
+pub mod trace;
 
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ use deployment::Deployment;
 use fair::FairPermits;
 use http::audit::AuditLog;
 use records::Table;
+
+/// Version of the service.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Shared context of every HTTP function.
 #[derive(Clone)]

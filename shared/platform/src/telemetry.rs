@@ -13,6 +13,7 @@ use tracing_subscriber::{Layer as _, fmt};
 
 use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
 use crate::metrics;
+use crate::trace::{self, TraceContext, logs::OtlpLogs};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -22,7 +23,7 @@ pub enum Format {
     Text,
 }
 
-/// Starts logging to standard error, at the level in `MILLRACE_LOG`, and starts metrics.
+/// Starts logging to standard error, at the level in `MILLRACE_LOG`, and starts metrics and traces.
 pub fn init(environment: &Environment, format: Format, default_filter: &str) -> Result<(), ConfigError> {
     let filter = environment.optional(variables::LOG).unwrap_or(default_filter);
     let filter: Targets = filter.parse().map_err(|error| {
@@ -30,8 +31,14 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
             "The variable MILLRACE_LOG is not a log filter ({error}). Set it to `info`, for example."
         ))
     })?;
+    let machine = AwsEnvironment::read();
+    let exports_logs = trace::init(environment, &machine)?;
+    let exported = exports_logs.then(|| OtlpLogs.with_filter(filter.clone().and(below_secrets())));
     let lines = fmt::layer()
-        .with_writer(Escaping(io::stderr))
+        .with_writer(Escaping {
+            inner: io::stderr,
+            format,
+        })
         .with_target(false)
         .with_ansi(false);
     let lines = match format {
@@ -45,8 +52,15 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
     };
     tracing_subscriber::registry()
         .with(lines.with_filter(filter.and(below_secrets())))
+        .with(exported)
         .init();
-    metrics::init(environment, &AwsEnvironment::read())
+    metrics::init(environment, &machine)
+}
+
+/// Writes metrics, and sends spans and log records, before Lambda freezes the function.
+pub async fn flush() {
+    metrics::flush();
+    trace::flush().await;
 }
 
 /// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers,
@@ -61,28 +75,57 @@ fn below_secrets() -> Targets {
 }
 
 /// Creates escaping writers.
-struct Escaping<M>(M);
+struct Escaping<M> {
+    inner: M,
+    format: Format,
+}
 
 impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Escaping<M> {
     type Writer = EscapingWriter<M::Writer>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        EscapingWriter(self.0.make_writer())
+        EscapingWriter {
+            inner: self.inner.make_writer(),
+            format: self.format,
+        }
     }
 }
 
 /// Each write must be one whole event, including its line end.
-struct EscapingWriter<W>(W);
+struct EscapingWriter<W> {
+    inner: W,
+    format: Format,
+}
 
 impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.0
-            .write_all(escaped(&String::from_utf8_lossy(event)).as_bytes())?;
+        let mut line = escaped(&String::from_utf8_lossy(event));
+        if let Some(context) = trace::current() {
+            add_position(&mut line, self.format, &context);
+        }
+        self.inner.write_all(line.as_bytes())?;
         Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.inner.flush()
+    }
+}
+
+/// Adds the ids of the current span to a line.
+fn add_position(line: &mut String, format: Format, context: &TraceContext) {
+    let (trace_id, span_id) = (hex::encode(context.trace_id), hex::encode(context.span_id));
+    let (end, ids) = match format {
+        Format::Json => (
+            "}\n",
+            format!(r#","trace_id":"{trace_id}","span_id":"{span_id}"}}"#),
+        ),
+        Format::Text => ("\n", format!(" trace_id={trace_id} span_id={span_id}")),
+    };
+    if let Some(kept) = line.strip_suffix(end).map(str::len) {
+        line.truncate(kept);
+        line.push_str(&ids);
+        line.push('\n');
     }
 }
 
@@ -112,6 +155,26 @@ fn is_obeyed(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_has_the_ids_of_its_span() {
+        let context = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", None);
+        let line = |line: &str, format| {
+            let mut line = line.to_owned();
+            add_position(&mut line, format, context.as_ref().unwrap());
+            line
+        };
+        let json = line("{\"message\":\"a\"}\n", Format::Json);
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            (&read["message"], &read["span_id"]),
+            (&"a".into(), &"00f067aa0ba902b7".into())
+        );
+        assert_eq!(
+            line("INFO a\n", Format::Text),
+            "INFO a trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7\n"
+        );
+    }
 
     #[test]
     fn an_event_is_one_line_that_no_terminal_obeys() {

@@ -109,6 +109,8 @@ fn envelope(
             meter("input_tokens", call.usage.input_tokens),
             meter("output_tokens", call.usage.output_tokens),
         ],
+        traceparent: None,
+        tracestate: None,
     })
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use events::records::deliveries::DeliveryStatus;
 use platform::auth::{RunAsRole, RunPrincipal};
+use platform::trace::{self, TraceContext, TraceLink};
 use platform::{Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,6 +145,9 @@ pub struct RunState {
     /// Subscriptions that led to the run, in order; empty if no event started it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<String>,
+    /// Span that the run was started under; None if it was not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceLink>,
     /// Delivery that the run carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryLink>,
@@ -212,6 +216,7 @@ impl RunState {
             cancel_requested: false,
             parent: None,
             lineage: Vec::new(),
+            trace: None,
             delivery: None,
             has_objects: false,
             kept_until: None,
@@ -238,6 +243,19 @@ impl RunState {
             initiated_by: self.about.initiated_by.clone(),
             tenant_id: self.about.tenant_id.clone(),
         })
+    }
+
+    /// Returns the position of the run in its trace; None while tracing is off.
+    pub(crate) fn position(&self) -> Option<TraceContext> {
+        if !trace::is_on() {
+            return None;
+        }
+        trace::of_run(&self.run_id, self.cause().as_ref())
+    }
+
+    /// Returns the position that the run was started under.
+    pub(crate) fn cause(&self) -> Option<TraceContext> {
+        self.trace.as_ref().and_then(TraceLink::context)
     }
 
     pub fn is_closed(&self) -> bool {

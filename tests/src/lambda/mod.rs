@@ -104,6 +104,16 @@ impl Function {
     /// Starts a program, and waits until it waits for work. `data_dir` belongs to the service; `folder`
     /// replaces `/tmp` and holds the log.
     pub async fn start(program: &Path, aws: &Aws, data_dir: &Path, folder: &Path) -> Self {
+        Self::start_with(program, aws, (data_dir, folder), &[]).await
+    }
+
+    /// Starts a program with further variables.
+    pub async fn start_with(
+        program: &Path,
+        aws: &Aws,
+        (data_dir, folder): (&Path, &Path),
+        variables: &[(&str, &str)],
+    ) -> Self {
         let runtime = RuntimeApi::start().await;
         let name = program
             .file_name()
@@ -127,6 +137,7 @@ impl Function {
             .env("MILLRACE_CACHE_DIR", folder)
             .env("MILLRACE_JWKS", data_dir.join("keys/jwks.json"))
             .env("TMPDIR", folder)
+            .envs(variables.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("the log can be written twice"))

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::serve::Listener;
@@ -118,5 +119,34 @@ async fn only_a_receiver_that_the_machine_trusts_is_sent_anything_locally() {
                 assert!(error.starts_with(begins) && error.contains(why), "{error}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn only_a_collector_that_the_machine_trusts_is_sent_anything_locally() {
+    let (trusted, stranger) = (authority("trusted"), authority("stranger"));
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("authorities.pem");
+    std::fs::write(&bundle, trusted.pem()).unwrap();
+    for (authority, is_trusted) in [(&trusted, true), (&stranger, false)] {
+        let (port, requests) = server(authority, "localhost").await;
+        let endpoint = format!("https://localhost:{port}/base");
+        let variables = [
+            ("SSL_CERT_FILE", bundle.to_str().unwrap()),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ];
+        let events = Events::start_local_with(&variables).await;
+        events.plain_channel().await;
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while requests.load(Ordering::SeqCst) == 0 && !events.log().contains("certificate is not accepted") {
+            assert!(Instant::now() < deadline, "{}", events.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(
+            requests.load(Ordering::SeqCst) > 0,
+            is_trusted,
+            "{}",
+            events.log()
+        );
     }
 }

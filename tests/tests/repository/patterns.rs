@@ -50,7 +50,7 @@ const PLACES: [(&str, &str); 9] = [
 const WORDS: [&str; 5] = ["glob", "onig", "pcre", "regex", "wildmatch"];
 
 /// Crates of patterns in the lock file, and the crates that use one, with what they compile.
-const LOCKED: [(&str, &str); 14] = [
+const LOCKED: [(&str, &str); 16] = [
     ("arrow-string", "nothing: its functions are not called"),
     ("aws-sdk-*", "their own patterns of endpoints"),
     ("bstr", "its own patterns of word breaks"),
@@ -58,6 +58,7 @@ const LOCKED: [(&str, &str); 14] = [
     ("jaq-std", "patterns of expressions: see PLACES"),
     ("jsonschema", "patterns of schemas: see PLACES"),
     ("jsonschema-regex", "nothing: it translates"),
+    ("matchers", "what tracing-subscriber passes on"),
     ("process", "see PLACES"),
     (
         "regex",
@@ -68,6 +69,10 @@ const LOCKED: [(&str, &str); 14] = [
     ("regex-lite", "what the crates aws-sdk-* pass on"),
     ("regex-syntax", "nothing: it parses"),
     ("tests", "patterns of tests"),
+    (
+        "tracing-subscriber",
+        "patterns of log filters, for loom, which nothing here compiles",
+    ),
 ];
 
 /// Returns the files whose code outside of tests has one of these texts.

@@ -253,5 +253,7 @@ fn event(wiring: &Wiring) -> Result<Envelope, Error> {
         resource_data: RawObject::new(),
         details: RawObject::from([("payload".to_owned(), body)]),
         meters: Vec::new(),
+        traceparent: None,
+        tracestate: None,
     })
 }

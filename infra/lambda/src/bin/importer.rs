@@ -7,7 +7,7 @@ use lambda::queue::consume;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
 use platform::config::{AwsEnvironment, variables};
-use platform::metrics;
+use platform::telemetry;
 use serde_json::Value;
 
 fn main() -> Result<(), Error> {
@@ -29,12 +29,12 @@ async fn serve() -> Result<(), Error> {
     let handler = async |event: LambdaEvent<Value>| {
         if event.payload.get("collect").is_some() {
             importer_function::collect(&stores, retention).await?;
-            metrics::flush();
+            telemetry::flush().await;
             return Ok(SqsBatchResponse::default());
         }
         if event.payload.get("Records").is_none() {
             importer_function::sweep(&stores, &*queue).await?;
-            metrics::flush();
+            telemetry::flush().await;
             return Ok(SqsBatchResponse::default());
         }
         let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);

@@ -1,7 +1,7 @@
 //! The Lambda that a schedule calls each minute.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use platform::metrics;
+use platform::telemetry;
 use serde_json::Value;
 use sweeper_function::{EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Error> {
     let logs = LogSweeper::from_deployment(&deployment)?;
     let handler = async |_: LambdaEvent<Value>| {
         let (swept, of_logs, removed) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep(), remover.sweep());
-        metrics::flush();
+        telemetry::flush().await;
         swept?;
         of_logs?;
         removed?;

@@ -5,6 +5,8 @@
 //! exceeds its share of the handler, so one group does not delay another. Messages are lost with the process:
 //! a queue carries hints, never truth.
 
+mod depth;
+
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;

@@ -206,3 +206,23 @@ async fn a_message_that_always_fails_is_set_aside() {
     assert_eq!(bodies.lock().len(), 5);
     assert_eq!(queue.dead_letters(), ["bad"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn depth_tells_ready_messages_from_later_ones() {
+    let queue = LocalQueue::new(SETTINGS);
+    queue.send("a").await.unwrap();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    queue.send("b").await.unwrap();
+    let delivery = Delivery {
+        delay: Duration::from_secs(300),
+        ..Delivery::default()
+    };
+    queue.send_as("late", delivery).await.unwrap();
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let depth = queue.depth();
+    assert_eq!(
+        (depth.ready, depth.delayed, depth.in_flight, depth.dead),
+        (2, 1, 0, 0)
+    );
+    assert_eq!(depth.oldest, Duration::from_secs(5));
+}

@@ -437,6 +437,8 @@ impl World {
             resource_data: RawObject::new(),
             details,
             meters: Vec::new(),
+            traceparent: None,
+            tracestate: None,
         };
         let key = key.map(|key| IngestKey { channel_id: "c", key });
         self.publisher

@@ -54,6 +54,8 @@ pub(crate) fn envelope(project: &str, id: &str, time: &str) -> Envelope {
         resource_data: BTreeMap::new(),
         details: BTreeMap::new(),
         meters: Vec::new(),
+        traceparent: None,
+        tracestate: None,
     }
 }
 

@@ -72,6 +72,8 @@ impl ProcessedDocument {
             resource_data: raw_object(&Value::Object(self.resource_data.clone()))?,
             details,
             meters: self.details.meters(),
+            traceparent: None,
+            tracestate: None,
         };
         // This comes before serialization, which hides a number that is not finite.
         self.details.check()?;

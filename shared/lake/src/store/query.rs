@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
+use platform::trace::{Kind, Span};
 use platform::{Error, Result, Tenant, metrics};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -41,8 +42,17 @@ impl DataStores {
     /// Runs one read-only statement over a loaded version; see [`Session::query`] for errors.
     pub async fn query(&self, tenant: &Tenant, loaded: &Loaded, query: &Query<'_>) -> Result<Answered> {
         let limits = self.inner.engine.limits();
-        self.query_within(tenant, loaded, query, limits.deadline, MAX_ANSWER_BYTES)
-            .await
+        let span = Span::start(Kind::Internal, || "query data store");
+        if span.is_recorded() {
+            span.set("db.system.name", "duckdb");
+            span.set("millrace.store.id", &loaded.manifest.store_id);
+        }
+        let work = self.query_within(tenant, loaded, query, limits.deadline, MAX_ANSWER_BYTES);
+        let answered = span.within(work).await;
+        if let Err(error) = &answered {
+            span.fail(error.kind().code());
+        }
+        answered
     }
 
     /// Runs a statement like [`query`](Self::query), with at most `room` bytes as sent.

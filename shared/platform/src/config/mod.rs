@@ -1,6 +1,6 @@
 //! Reads a function's environment once, at start, into small typed structs.
 //!
-//! Every variable begins with `MILLRACE_`. A missing or an unknown variable stops the start with a sentence
+//! Every variable begins with `MILLRACE_`, but for those of OpenTelemetry. A missing or an unknown variable stops the start with a sentence
 //! that says how to set it; a misspelt name would otherwise silently use a default.
 
 pub mod variables;
@@ -92,13 +92,12 @@ impl Environment {
     ) -> Result<Self, ConfigError> {
         let ours: BTreeMap<_, _> = variables
             .into_iter()
-            .filter(|(name, _)| name.starts_with("MILLRACE_"))
+            .filter(|(name, _)| name.starts_with("MILLRACE_") || is_of_open_telemetry(name))
             .map(|(name, value)| (name, Secret::new(value)))
             .collect();
-        match ours
-            .keys()
-            .find(|name| !variables::ALL.iter().any(|known| known.name == *name))
-        {
+        match ours.keys().find(|name| {
+            !is_of_open_telemetry(name) && !variables::ALL.iter().any(|known| known.name == *name)
+        }) {
             Some(unknown) => {
                 let known: Vec<_> = variables::ALL.iter().map(|known| known.name).collect();
                 Err(ConfigError(format!(
@@ -150,6 +149,12 @@ impl Environment {
             }),
         }
     }
+}
+
+fn is_of_open_telemetry(name: &str) -> bool {
+    variables::OF_OPEN_TELEMETRY
+        .iter()
+        .any(|known| known.name == name)
 }
 
 /// Variables that Lambda sets for a function.

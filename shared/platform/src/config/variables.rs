@@ -336,7 +336,56 @@ pub const COPIED_TABLE_MB: Variable = number(
     "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none",
 );
 
-/// Every variable.
+pub const OTEL_ENDPOINT: Variable = variable(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "optional: URL of an OpenTelemetry collector, such as http://127.0.0.1:4318, that gets traces and logs",
+);
+pub const OTEL_HEADERS: Variable = variable(
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "optional: headers of the requests to the collector, as name=value, comma-joined",
+);
+pub const OTEL_TIMEOUT: Variable = variable(
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+    "optional: time limit of a request to the collector, in milliseconds; default 10,000",
+);
+pub const OTEL_PROTOCOL: Variable = variable("OTEL_EXPORTER_OTLP_PROTOCOL", "optional: `http/protobuf`");
+pub const OTEL_TRACES_EXPORTER: Variable =
+    variable("OTEL_TRACES_EXPORTER", "optional: `none` to export no traces");
+pub const OTEL_LOGS_EXPORTER: Variable = variable("OTEL_LOGS_EXPORTER", "optional: `none` to export no logs");
+pub const OTEL_SDK_DISABLED: Variable = variable("OTEL_SDK_DISABLED", "optional: `true` to export nothing");
+pub const OTEL_SERVICE_NAME: Variable = variable(
+    "OTEL_SERVICE_NAME",
+    "optional: name of the service in traces and logs; default millrace",
+);
+pub const OTEL_RESOURCE: Variable = variable(
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "optional: attributes of the service in traces and logs, as name=value, comma-joined",
+);
+pub const OTEL_SAMPLER: Variable = variable(
+    "OTEL_TRACES_SAMPLER",
+    "optional: which traces are recorded; default parentbased_always_on",
+);
+pub const OTEL_SAMPLER_ARG: Variable = variable(
+    "OTEL_TRACES_SAMPLER_ARG",
+    "optional: share of traces that are recorded, from 0 to 1",
+);
+
+/// Variables of OpenTelemetry, whose names are its own. Others of them are for other programs and pass.
+pub const OF_OPEN_TELEMETRY: &[Variable] = &[
+    OTEL_ENDPOINT,
+    OTEL_HEADERS,
+    OTEL_TIMEOUT,
+    OTEL_PROTOCOL,
+    OTEL_TRACES_EXPORTER,
+    OTEL_LOGS_EXPORTER,
+    OTEL_SDK_DISABLED,
+    OTEL_SERVICE_NAME,
+    OTEL_RESOURCE,
+    OTEL_SAMPLER,
+    OTEL_SAMPLER_ARG,
+];
+
+/// Every variable whose name begins with `MILLRACE_`.
 pub const ALL: &[Variable] = &[
     RECORDS_TABLE,
     AUDIT_TABLE,

@@ -14,6 +14,7 @@ use crate::Platform;
 use crate::auth::Principal;
 use crate::config::Secret;
 use crate::error::{Error, Result};
+use crate::trace;
 
 /// Header that names the project of a request, for callers who work in several.
 pub const PROJECT_HEADER: HeaderName = HeaderName::from_static("x-millrace-project");
@@ -138,6 +139,10 @@ pub async fn authenticate(
         span.record("account", principal.account_id.as_str());
         span.record("project", principal.project_id.as_deref().unwrap_or_default());
         span.record("principal", principal.reference());
+        trace::set("millrace.account", &principal.account_id);
+        if let Some(project) = &principal.project_id {
+            trace::set("millrace.project", project);
+        }
     }
     let tenant = principal
         .as_ref()

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -26,6 +26,8 @@ use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
+use crate::metrics;
+use crate::trace::{self, Kind, Span, TraceContext};
 
 /// Id in every answer, log line and audit record of a request; a request extension.
 #[derive(Clone, Debug)]
@@ -150,7 +152,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
 
 /// Sets the request's id, runs the request, completes an error's body, and writes the one log line.
 pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
-    let began = clock.now();
+    let (began, began_at) = (clock.now(), Instant::now());
     let aws = request.extensions_mut().remove::<AwsIds>().unwrap_or_default();
     let id = request_id(&request)
         .or_else(|| aws.gateway_request_id.clone())
@@ -176,7 +178,15 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         project = tracing::field::Empty,
         principal = tracing::field::Empty,
     );
-    async move {
+    let caller = trace::is_on()
+        .then(|| TraceContext::of_headers(request.headers()))
+        .flatten();
+    let traced = Span::start_below(caller.as_ref(), Kind::Server, || match &route {
+        Some(route) => format!("{} {route}", known_method(&method)),
+        None => known_method(&method).to_owned(),
+    });
+    let work = traced.clone();
+    let handled = async move {
         let answer = next.run(request);
         let mut response = match deadline {
             Some(deadline) => deadline.limit(answer).await,
@@ -185,6 +195,8 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         let failure = response.extensions_mut().remove::<Arc<Error>>();
         let status = response.status().as_u16();
         let duration_ms = clock.now().as_millis() - began.as_millis();
+        let known = known_method(&method);
+        metrics::http_request(known, route.as_deref(), status, began_at.elapsed());
         let cause = failure.as_ref().map(|failure| shortened(failure.to_string()));
         match cause {
             Some(cause) if status >= 500 => {
@@ -192,6 +204,18 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
             }
             Some(cause) => info!(%method, path, route, status, duration_ms, %cause, "request refused"),
             None => info!(%method, path, route, status, duration_ms, "request"),
+        }
+        if traced.is_recorded() {
+            traced.set("http.request.method", known);
+            if let Some(route) = &route {
+                traced.set("http.route", route);
+            }
+            traced.set("url.path", &path);
+            traced.set("http.response.status_code", status);
+            traced.set("millrace.request.id", &id);
+            if status >= 500 {
+                traced.fail(response.status().as_str());
+            }
         }
         if let Some(failure) = failure {
             response = error_response(&failure, response, &id);
@@ -214,9 +238,22 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
                 "default-src 'none'; frame-ancestors 'none'",
             ));
         response
+    };
+    work.within(handled.instrument(span)).await
+}
+
+/// Returns a method of HTTP, or the name that the conventions of OpenTelemetry give all others.
+fn known_method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "_OTHER",
     }
-    .instrument(span)
-    .await
 }
 
 fn error_response(failure: &Error, refused: Response, request_id: &str) -> Response {

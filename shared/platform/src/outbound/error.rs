@@ -40,6 +40,21 @@ impl OutboundError {
         Some(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
     }
 
+    /// Returns the name of the variant, for traces.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Redirect(_) => "redirect",
+            Self::Status(_) => "status",
+            Self::Provisional(_) => "provisional",
+            Self::TooLarge(_) => "too_large",
+            Self::TooSlow(_) => "timeout",
+            Self::Unreachable(_) => "unreachable",
+            Self::Certificate(_) => "certificate",
+            Self::File(_) => "file",
+        }
+    }
+
     /// Whether there was no connection, so that nothing was sent.
     pub fn is_unconnected(&self) -> bool {
         match self {

@@ -124,6 +124,8 @@ fn envelope(context: &ActivityContext, emitted: &Emitted) -> Result<Envelope> {
         resource_data: RawObject::new(),
         details,
         meters: Vec::new(),
+        traceparent: None,
+        tracestate: None,
     })
 }
 

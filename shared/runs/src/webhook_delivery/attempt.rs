@@ -22,9 +22,10 @@ use platform::races::{RacePolicy, Races};
 use platform::records;
 use platform::records::audit::AuditAction;
 use platform::sealing::{OpenedOnce, Sealer};
-use platform::{Clock, Result, Tenant, ids, metrics};
+use platform::{Clock, Result, Tenant, ids, metrics, trace};
 use tokio::time::timeout;
 use tracing::{info, warn};
+use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::outcome::{Answer, AttemptInput, Next, Outcome};
@@ -131,7 +132,9 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         times,
     )
     .await?;
+    describe(&input, webhook);
     let answer = send(&webhooks.outbound, webhook, request).await;
+    describe_answer(&answer);
     let ended_at = webhooks.clock.now();
     let verdict = verdict(&answer, input.tried, ended_at, rand::random());
     let attempt = DeliveryAttempt {
@@ -165,12 +168,51 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     })
 }
 
+/// Says in the attempt's span what it calls: not the path and the query of the URL, which may be secrets.
+fn describe(input: &AttemptInput, webhook: &WebhookTarget) {
+    if !trace::is_on() {
+        return;
+    }
+    trace::is_call();
+    trace::set("http.request.method", "POST");
+    if let Ok(url) = Url::parse(&webhook.url) {
+        trace::set("url.scheme", url.scheme());
+        trace::set("server.address", url.host_str().unwrap_or_default());
+        trace::set("server.port", url.port_or_known_default().unwrap_or_default());
+    }
+    if input.delivery.attempt > 1 {
+        trace::set("http.request.resend_count", input.delivery.attempt - 1);
+    }
+    trace::set("millrace.delivery.id", &input.delivery.id);
+    trace::set("millrace.event.id", &input.event_id);
+    trace::set("millrace.subscription.id", &input.delivery.subscription_id);
+}
+
+fn describe_answer(answer: &std::result::Result<Answer, OutboundError>) {
+    if !trace::is_on() {
+        return;
+    }
+    match answer {
+        Ok(answer) => {
+            trace::set("http.response.status_code", answer.status);
+            if answer.status >= 400 {
+                trace::fail(&answer.status.to_string());
+            }
+        }
+        Err(error) => trace::fail(error.kind()),
+    }
+}
+
 /// Posts the request. Once a status arrives there is a response, even if its body fails.
 async fn send(
     outbound: &Outbound,
     webhook: &WebhookTarget,
-    request: Request,
+    mut request: Request,
 ) -> std::result::Result<Answer, OutboundError> {
+    // No subscription sets these headers.
+    if let Some(position) = trace::current() {
+        position.add_to(&mut request.headers);
+    }
     let request = outbound::Request {
         method: Method::POST,
         url: &webhook.url,

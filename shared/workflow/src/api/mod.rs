@@ -14,7 +14,7 @@ use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::outbound::header::{AUTHORIZATION, CONTENT_TYPE};
 use platform::outbound::{HeaderMap, HeaderValue, OutboundError, Request, Reuse, Trusted};
-use platform::{Error, Result};
+use platform::{Error, Result, trace};
 use url::Url;
 
 pub use answer::Answer;
@@ -59,6 +59,9 @@ impl Api {
         let mut bearer = bearer.map_err(Error::internal)?;
         bearer.set_sensitive(true);
         let mut headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        if let Some(position) = trace::current() {
+            position.add_to(&mut headers);
+        }
         let mut body = Vec::new();
         if let Some(value) = call.body() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

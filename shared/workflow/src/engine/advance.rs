@@ -217,6 +217,7 @@ pub(crate) fn take_turn(
             let about = draft.state.about.clone();
             let mut next = Draft::new(RunState::new(tenant, new_run_id, about), draft.now);
             next.state.lineage.clone_from(&draft.state.lineage);
+            next.state.trace.clone_from(&draft.state.trace);
             next.state.delivery.clone_from(&draft.state.delivery);
             next.state.is_unannounced = registry.is_unannounced(&started.workflow_type);
             next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {

@@ -3,12 +3,14 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Instant;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::future::{Either, select};
 use platform::auth::RunPrincipal;
-use platform::{Result, Tenant, UtcTime};
+use platform::trace::{Kind, Span, TraceContext};
+use platform::{Result, Tenant, UtcTime, metrics};
 
 use super::Engine;
 use crate::draft::AttemptOutcome;
@@ -37,10 +39,48 @@ pub(super) struct Attempt {
     pub principal: Option<RunPrincipal>,
     pub private_to: Option<String>,
     pub lineage: Vec<String>,
+    /// Position of the run in its trace.
+    pub position: Option<TraceContext>,
     pub activity: PendingActivity,
     pub input: Payload,
     /// True once the command that scheduled the activity is stored.
     pub is_stored: Arc<AtomicBool>,
+}
+
+fn span_of(attempt: &Attempt) -> Span {
+    let activity = &attempt.activity;
+    let span = Span::start_below(attempt.position.as_ref(), Kind::Internal, || {
+        format!("activity {}", activity.name)
+    });
+    if span.is_recorded() {
+        span.set("millrace.activity.id", &activity.activity_id);
+        span.set("millrace.activity.name", &activity.name);
+        span.set("millrace.activity.attempt", activity.attempt);
+        span.set("millrace.run.id", &attempt.run_id);
+    }
+    span
+}
+
+fn end_span(span: &Span, outcome: &AttemptOutcome) {
+    if !span.is_recorded() {
+        return;
+    }
+    let name = outcome_name(outcome);
+    span.set("millrace.activity.outcome", name);
+    match outcome {
+        AttemptOutcome::Completed(_) => {}
+        AttemptOutcome::Failed(failure) => span.fail(&failure.kind),
+        AttemptOutcome::TimedOut(_) => span.fail(name),
+    }
+}
+
+/// Returns the name of an outcome in traces and metrics.
+fn outcome_name(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Completed(_) => "completed",
+        AttemptOutcome::Failed(_) => "failed",
+        AttemptOutcome::TimedOut(_) => "timed_out",
+    }
 }
 
 impl Engine {
@@ -49,7 +89,11 @@ impl Engine {
         Box::pin(async move {
             let (activity_id, number) = (attempt.activity.activity_id.clone(), attempt.activity.attempt);
             let started_at = engine.services.clock.now();
-            let outcome = engine.outcome(attempt).await;
+            let (span, began) = (span_of(&attempt), Instant::now());
+            let name = attempt.activity.name.clone();
+            let outcome = span.within(engine.outcome(attempt)).await;
+            metrics::activity_attempted(&name, outcome_name(&outcome), began.elapsed());
+            end_span(&span, &outcome);
             Finished {
                 activity_id,
                 attempt: number,
@@ -68,6 +112,7 @@ impl Engine {
             principal,
             private_to,
             lineage,
+            position: _,
             mut activity,
             mut input,
             is_stored,

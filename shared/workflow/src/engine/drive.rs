@@ -364,6 +364,7 @@ impl Drive {
                 principal: state.principal(tenant),
                 private_to: state.about.private_to().map(str::to_owned),
                 lineage: state.lineage.clone(),
+                position: state.position(),
                 activity: claim.activity,
                 is_stored,
             })

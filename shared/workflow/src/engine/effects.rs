@@ -113,6 +113,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         outlives_parent: *parent_close_policy == ParentClosePolicy::Abandon,
         id_reuse: IdReuse::AfterEnd,
         lineage: state.lineage.clone(),
+        trace: state.position().map(Into::into),
         program: program.clone(),
         ..StartRun::new(workflow_type, workflow_id, input.clone())
     })

@@ -5,6 +5,7 @@ use events::document_processed::CONTENT_OBJECT;
 use events::envelope::{Category, Envelope, RawObject, raw};
 use events::records::events::EventRecord;
 use platform::Result;
+use platform::trace::TraceLink;
 
 use crate::draft::{Draft, NewEvent};
 use crate::event::EventKind;
@@ -43,6 +44,7 @@ fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) ->
         Some(document) => (CONTENT_OBJECT, document),
         None => ("workflow_run", &state.run_id),
     };
+    let link = state.position().map(TraceLink::from);
     let envelope = Envelope {
         event_id: event.id.clone(),
         event_category: Category::Workflow,
@@ -57,6 +59,8 @@ fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) ->
         resource_data: RawObject::new(),
         details,
         meters: Vec::new(),
+        traceparent: link.as_ref().map(|link| link.traceparent.clone()),
+        tracestate: link.and_then(|link| link.tracestate),
     };
     envelope.to_json()
 }

@@ -4,6 +4,7 @@ use events::action::RunAction;
 use events::records::deliveries::DeliveryWrite;
 use platform::races::{RacePolicy, Races};
 use platform::records::Guard;
+use platform::trace::TraceLink;
 use platform::{Error, Result, Tenant, UtcTime, ids};
 
 use super::Engine;
@@ -46,6 +47,8 @@ pub struct StartRun {
     pub id_reuse: IdReuse,
     /// Subscriptions that led to the run, the first one first.
     pub lineage: Vec<String>,
+    /// Span that the run is started under; None for the current one.
+    pub trace: Option<TraceLink>,
     /// The run id alone prevents a second start. The workflow id, which no unrelated run may use, gets no
     /// record until another run has it. Requires a run id.
     pub is_unnamed: bool,
@@ -71,6 +74,7 @@ impl StartRun {
             timeout_ms: None,
             id_reuse: IdReuse::default(),
             lineage: Vec::new(),
+            trace: None,
             is_unnamed: false,
             delivery: None,
             written_delivery: None,
@@ -197,6 +201,7 @@ enum Before {
 pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
     let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
     draft.state.lineage.clone_from(&start.lineage);
+    draft.state.trace = start.trace.clone().or_else(TraceLink::current);
     draft.state.is_unnamed = start.is_unnamed;
     draft.state.delivery = start.delivery.as_ref().map(link_of);
     if let Some(link) = &start.written_delivery {

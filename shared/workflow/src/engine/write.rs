@@ -1,8 +1,10 @@
 //! Contains the only function that writes runs and their updates.
 
+use events::envelope::Category;
 use events::publish;
 use platform::queue::MAX_DELAY;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::trace::{self, Attributes, RunSpan};
+use platform::{Error, Result, Tenant, UtcTime, metrics};
 use tracing::warn;
 
 use super::delivery::delivery_of;
@@ -12,6 +14,7 @@ use crate::limits;
 use crate::object_keys::update_folder;
 use crate::records::UpdatesWrite;
 use crate::state::RunState;
+use crate::status::RunStatus;
 use crate::store::{Commit, Committed};
 use crate::turn::NewUpdate;
 use crate::updates::{MAX_UPDATES, UpdateMessage, numbered};
@@ -32,7 +35,7 @@ impl Engine {
     pub(super) async fn write(&self, tenant: &Tenant, mut commit: Commit) -> Result<WriteOutcome> {
         let commit_id = self.new_commit_id();
         commit.delivery = delivery_of(&mut commit.runs, commit.delivery);
-        let mut waking = Vec::new();
+        let (mut waking, mut ended) = (Vec::new(), Vec::new());
         for draft in &mut commit.runs {
             self.keep_payloads(tenant, draft).await?;
             waking.push(plan_wake(draft));
@@ -41,6 +44,8 @@ impl Engine {
                 let messages = std::mem::take(&mut draft.updates);
                 commit.updates = Some(self.number(tenant, draft, messages).await?);
             }
+            // A history ends once, so a closed run with new events ends with this write.
+            ended.push(draft.state.is_closed() && !draft.new_events().is_empty());
             warn_of_length(draft);
             draft.seal(commit_id.clone())?;
         }
@@ -68,10 +73,18 @@ impl Engine {
             Committed::Done => {}
         }
         for event in &commit.events {
+            metrics::event_accepted(Category::Workflow.as_str());
             publish::publish_stored(self.services.bus.as_ref(), event).await;
         }
         let (mut states, mut changed) = (Vec::new(), commit.updates.map(|updates| updates.run_id));
-        for (draft, wake) in commit.runs.into_iter().zip(waking) {
+        for ((draft, wake), has_ended) in commit.runs.into_iter().zip(waking).zip(ended) {
+            if draft.expected.is_none() {
+                metrics::run_started(&draft.state.workflow_type);
+            }
+            if has_ended {
+                metrics::run_closed(&draft.state.workflow_type, draft.state.status.as_str());
+                record_span(&draft.state);
+            }
             if let Some(delay_ms) = wake {
                 self.hint_at(tenant, &draft.state, delay_ms).await;
             }
@@ -122,6 +135,33 @@ impl Engine {
         let head = self.services.store.updates_head(tenant, run_id).await?;
         numbered((run_id, started_at), head, messages, self.services.clock.now())
     }
+}
+
+/// Records the span of a run that has ended.
+fn record_span(state: &RunState) {
+    if !trace::is_on() {
+        return;
+    }
+    trace::record_run(&state.run_id, state.cause().as_ref(), || {
+        let mut attributes = Attributes::default();
+        attributes.push("millrace.account", &state.account);
+        attributes.push("millrace.project", &state.project);
+        attributes.push("millrace.workflow.type", &state.workflow_type);
+        attributes.push("millrace.workflow.id", &state.workflow_id);
+        attributes.push("millrace.run.id", &state.run_id);
+        attributes.push("millrace.run.status", state.status.as_str());
+        let is_error = matches!(state.status, RunStatus::Failed | RunStatus::TimedOut);
+        if is_error {
+            attributes.push("error.type", state.status.as_str());
+        }
+        RunSpan {
+            name: format!("run {}", state.workflow_type),
+            started_at: state.started_at,
+            ended_at: state.closed_at.unwrap_or(state.last_event_at),
+            attributes,
+            is_error,
+        }
+    });
 }
 
 /// Returns the delay of the message that wakes the run for its next timer, or None if no message is needed.
