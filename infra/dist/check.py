@@ -1,6 +1,6 @@
 """Checks an artifact, from its own bytes: that it holds what it must, runs where it says, and answers a query.
 
-    check.py ARTIFACT [--unstarted]
+    check.py ARTIFACT [--unstarted] [--largest-mb 60]
 
 `--unstarted` leaves out the start, for an artifact of another system. One of another processor of Linux is started by QEMU.
 """
@@ -19,7 +19,7 @@ from unpack import names, unpack
 NEWEST_GLIBC = (2, 34)
 RUN_PATHS = {"linux": {"$ORIGIN/lib"}, "darwin": {"@loader_path/lib"}}
 MEGABYTE = 1_000_000
-LARGEST_MB = 160
+LARGEST_MB = 60
 # Lambda: a function's archive, unpacked.
 LARGEST_FUNCTION_MB = 250
 SECRETIVE = ("home/", "root/", "Users/", "tmp/", "target/", "private/", "runner/")
@@ -51,13 +51,6 @@ def check_names(listed):
         inner = "/".join(parts[1:])
         if inner.startswith(SECRETIVE):
             raise Fault(f"The name {name} is a path of the machine that built it.")
-
-
-def check_size(artifact):
-    size = artifact.stat().st_size
-    if size > LARGEST_MB * MEGABYTE:
-        raise Fault(f"{artifact.name} has {size / MEGABYTE:.1f} MB, and at most {LARGEST_MB} are wanted.")
-    return size
 
 
 def check_binary(path, platform, library=False):
@@ -111,11 +104,13 @@ def check_functions(root, platform):
     return newest
 
 
-def check(artifact, unstarted):
+def check(artifact, unstarted, largest_mb):
     platform = platform_of(artifact.name)
     functions = artifact.name.startswith("millrace-lambda-")
+    size = artifact.stat().st_size
     # Fifteen functions, four of them with DuckDB, are no download of a visitor.
-    size = artifact.stat().st_size if functions else check_size(artifact)
+    if size > largest_mb * MEGABYTE and not functions:
+        raise Fault(f"It has {size / MEGABYTE:.1f} MB, and at most {largest_mb} are allowed.")
     check_names(names(artifact))
     with tempfile.TemporaryDirectory() as folder:
         root = unpack(artifact, Path(folder))
@@ -133,9 +128,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("artifact", type=Path)
     parser.add_argument("--unstarted", action="store_true")
+    parser.add_argument("--largest-mb", type=int, default=LARGEST_MB)
     given = parser.parse_args()
     try:
-        check(given.artifact, given.unstarted)
+        check(given.artifact, given.unstarted, given.largest_mb)
     except Fault as fault:
         sys.exit(f"{given.artifact.name} is not fit to be shipped: {fault}")
 
