@@ -40,8 +40,9 @@ def elf(file):
             numbers = [name.removeprefix("GLIBC_") for name in names if name.startswith("GLIBC_")]
             glibc = max([glibc, *(tuple(map(int, number.split(".")[:2])) for number in numbers if number[0].isdigit())])
         if section.name == ".dynamic":
-            tags = [tag for tag in section.iter_tags() if tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH")]
-            run_paths |= {path for tag in tags for path in (getattr(tag, "runpath", None) or tag.rpath).split(":")}
+            for tag in section.iter_tags():
+                if tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
+                    run_paths |= set((tag.runpath if tag.entry.d_tag == "DT_RUNPATH" else tag.rpath).split(":"))
     return Binary("linux", {MACHINES.get(file["e_machine"], file["e_machine"])}, run_paths, glibc)
 
 
