@@ -1,22 +1,24 @@
 """Checks an artifact, from its own bytes: that it holds what it must, runs where it says, and answers a query.
 
-    check.py ARTIFACT [--unstarted] [--largest-mb 60]
+    check.py ARTIFACT [--unstarted] [--largest-mb 60] [--glibc 2.28]
 
 `--unstarted` leaves out the start, for an artifact of another system. One of another processor of Linux is started by QEMU.
+The functions of a release for Lambda say whether they would start with the variables of the template.
 """
 
 import argparse
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from binaries import read
-from start import Fault, query
+from start import Fault, query, this_platform
 from unpack import names, unpack
 
-# Amazon Linux 2023, and so Lambda, has this glibc; the shipped programs are linked for 2.28.
-NEWEST_GLIBC = (2, 34)
+# What is promised of programs, also by the tag of the wheels; and what Amazon Linux 2023 has, and so Lambda.
+GLIBC, GLIBC_OF_LAMBDA = "2.28", "2.34"
 RUN_PATHS = {"linux": {"$ORIGIN/lib"}, "darwin": {"@loader_path/lib"}}
 MEGABYTE = 1_000_000
 LARGEST_MB = 60
@@ -25,6 +27,8 @@ LARGEST_FUNCTION_MB = 250
 SECRETIVE = ("home/", "root/", "Users/", "tmp/", "target/", "private/", "runner/")
 PLATFORM = re.compile(r"(linux|darwin)-(x64|arm64)")
 TAGS = {"manylinux_2_28_x86_64": "linux-x64", "manylinux_2_28_aarch64": "linux-arm64", "macosx_11_0_x86_64": "darwin-x64", "macosx_11_0_arm64": "darwin-arm64"}
+# An identity provider, without which no function starts.
+PROVIDER = ("JwksUrl=https://id.example/jwks.json", "TokenIssuer=https://id.example", "TokenAudience=millrace")
 ARCHITECTURES = {"x86_64": "linux-x64", "arm64": "linux-arm64"}
 HELD = ("millrace", "console/index.html", "completions/millrace.bash", "completions/_millrace", "completions/millrace.fish")
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt")
@@ -53,7 +57,7 @@ def check_names(listed):
             raise Fault(f"The name {name} is a path of the machine that built it.")
 
 
-def check_binary(path, platform, library=False):
+def check_binary(path, platform, newest_glibc, library=False):
     """The file runs on the platform, and looks for libraries beside itself alone."""
     system, processor = platform.split("-")
     binary = read(path)
@@ -61,8 +65,8 @@ def check_binary(path, platform, library=False):
         raise Fault(f"{path.name} is no program: it has neither the form of Linux nor that of macOS.")
     if binary.system != system or processor not in binary.processors:
         raise Fault(f"{path.name} is for {binary.system} on {' and '.join(sorted(binary.processors))}, and the artifact for {platform}.")
-    if binary.glibc > NEWEST_GLIBC:
-        raise Fault(f"{path.name} needs glibc {'.'.join(map(str, binary.glibc))}, and {'.'.join(map(str, NEWEST_GLIBC))} must do.")
+    if binary.glibc > tuple(map(int, newest_glibc.split("."))):
+        raise Fault(f"{path.name} needs glibc {'.'.join(map(str, binary.glibc))}, and {newest_glibc} must do.")
     allowed = set() if library else RUN_PATHS[system]
     # A library of others finds what is beside itself, which nothing is.
     if not library and binary.run_paths != allowed:
@@ -70,21 +74,21 @@ def check_binary(path, platform, library=False):
     return binary
 
 
-def check_program(root, platform, licences):
+def check_program(root, platform, newest_glibc, licences):
     """A folder that `infra/dist/layout` made."""
     library = "libduckdb.so" if platform.startswith("linux") else "libduckdb.dylib"
     for name in (*HELD, f"lib/{library}", *licences):
         if not (root / name).is_file():
             raise Fault(f"There is no {name} in it.")
     programs = [path for path in sorted(root.iterdir()) if path.is_file() and path.stat().st_mode & 0o100]
-    binaries = [check_binary(path, platform) for path in programs]
+    binaries = [check_binary(path, platform, newest_glibc) for path in programs]
     if root / "millrace" not in programs:
         raise Fault("millrace cannot be executed.")
-    binaries.append(check_binary(root / "lib" / library, platform, library=True))
+    binaries.append(check_binary(root / "lib" / library, platform, newest_glibc, library=True))
     return max(binary.glibc for binary in binaries)
 
 
-def check_functions(root, platform):
+def check_functions(root, platform, newest_glibc):
     """The functions of a release for Lambda."""
     for name in ("template.yaml", "deploy", "release.env", "infra/sam/preflight.py", *LICENCES):
         if not (root / name).is_file():
@@ -98,13 +102,24 @@ def check_functions(root, platform):
         size = sum(path.stat().st_size for path in function.rglob("*") if path.is_file())
         if size > LARGEST_FUNCTION_MB * MEGABYTE:
             raise Fault(f"The function {function.name} has {size / MEGABYTE:.0f} MB, and Lambda takes {LARGEST_FUNCTION_MB}.")
-        newest = max(newest, check_binary(function / "bootstrap", platform).glibc)
+        newest = max(newest, check_binary(function / "bootstrap", platform, newest_glibc).glibc)
         for library in function.glob("lib/*"):
-            newest = max(newest, check_binary(library, platform, library=True).glibc)
+            newest = max(newest, check_binary(library, platform, newest_glibc, library=True).glibc)
     return newest
 
 
-def check(artifact, unstarted, largest_mb):
+def start_functions(root):
+    """The functions read the template's variables, by the check that the release does before it is deployed."""
+    run = {"cwd": root, "check": False, "text": True, "capture_output": True}
+    python = subprocess.run(["infra/tools/python", "infra/sam/requirements.txt"], **run).stdout.strip()
+    command = [f"{python}/python", "-B", "infra/sam/check_config.py", "functions/{}/bootstrap", "--config-file", "none.toml"]
+    checked = subprocess.run([*command, "--parameter-overrides", *PROVIDER], **run)
+    if checked.returncode:
+        raise Fault(checked.stderr.strip())
+    return "every function starts"
+
+
+def check(artifact, unstarted, largest_mb, glibc):
     platform = platform_of(artifact.name)
     functions = artifact.name.startswith("millrace-lambda-")
     size = artifact.stat().st_size
@@ -115,13 +130,15 @@ def check(artifact, unstarted, largest_mb):
     with tempfile.TemporaryDirectory() as folder:
         root = unpack(artifact, Path(folder))
         if functions:
-            glibc, said = check_functions(root, platform), ""
+            newest = check_functions(root, platform, glibc or GLIBC_OF_LAMBDA)
+            # QEMU would need a root for each of the programs that the check starts.
+            said = "not started" if unstarted or platform != this_platform() else start_functions(root)
         else:
             # Those of a wheel are among its metadata.
-            glibc = check_program(root, platform, () if artifact.suffix == ".whl" else LICENCES)
+            newest = check_program(root, platform, glibc or GLIBC, () if artifact.suffix == ".whl" else LICENCES)
             said = "not started" if unstarted else query(root / "millrace", platform)
-    needs = f"glibc {glibc[0]}.{glibc[1]}" if platform.startswith("linux") else "macOS 11"
-    print(f"{artifact.name}: {platform}, {size / MEGABYTE:.1f} MB, needs {needs}{said and '; '}{said}")
+    needs = f"glibc {newest[0]}.{newest[1]}" if platform.startswith("linux") else "macOS 11"
+    print(f"{artifact.name}: {platform}, {size / MEGABYTE:.1f} MB, needs {needs}; {said}")
 
 
 def main():
@@ -129,9 +146,10 @@ def main():
     parser.add_argument("artifact", type=Path)
     parser.add_argument("--unstarted", action="store_true")
     parser.add_argument("--largest-mb", type=int, default=LARGEST_MB)
+    parser.add_argument("--glibc", help="newest version that it may need")
     given = parser.parse_args()
     try:
-        check(given.artifact, given.unstarted, given.largest_mb)
+        check(given.artifact, given.unstarted, given.largest_mb, given.glibc)
     except Fault as fault:
         sys.exit(f"{given.artifact.name} is not fit to be shipped: {fault}")
 

@@ -23,9 +23,13 @@ class Fault(Exception):
     """A sentence that says what is wrong with an artifact."""
 
 
+def this_platform():
+    return subprocess.run([HERE / "platform"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 def launcher(platform):
     """What starts a program of another processor, and the variables for it."""
-    if platform == subprocess.run([HERE / "platform"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip():
+    if platform == this_platform():
         return [], {}
     emulator = shutil.which("qemu-aarch64-static" if platform == "linux-arm64" else "qemu-x86_64-static")
     if not platform.startswith("linux") or emulator is None:

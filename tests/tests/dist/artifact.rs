@@ -42,7 +42,9 @@ pub fn refusal(command: &mut Command) -> String {
 
 #[track_caller]
 fn ran(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Returns the platform of this machine, and the version of the workspace.
@@ -58,10 +60,21 @@ pub fn layout(folder: &Path) -> PathBuf {
     let programs = folder.join("programs");
     fs::create_dir(&programs).unwrap();
     let settings = fs::read_to_string(Path::new(CHECKOUT).join("infra/dist/programs.env")).unwrap();
-    let names = settings.split_once("PROGRAMS=(").unwrap().1.split_once(')').unwrap().0;
+    let names = settings
+        .split_once("PROGRAMS=(")
+        .unwrap()
+        .1
+        .split_once(')')
+        .unwrap()
+        .0;
     for name in names.split(' ') {
         let program = programs.join(name);
-        output(Command::new("strip").arg("-o").arg(&program).arg(tests::binary(name)));
+        output(
+            Command::new("strip")
+                .arg("-o")
+                .arg(&program)
+                .arg(tests::binary(name)),
+        );
         if cfg!(target_os = "linux") {
             let mut command = Command::new(tests::dist_tool("patchelf"));
             output(command.args(["--set-rpath", "$ORIGIN/lib"]).arg(&program));
@@ -90,7 +103,9 @@ pub async fn starts_and_ends(program: &Path) {
     let log = home.path().join("log");
     for _ in 0..2 {
         let mut command = installed(program, &home);
-        command.args(["--port", "0", "--data-dir", "data"]).current_dir(home.path());
+        command
+            .args(["--port", "0", "--data-dir", "data"])
+            .current_dir(home.path());
         let mut process = Process::start_command(command, &log);
         let client = Client::new(process.base_url());
         client.get(process.token(), "/prompts").await.expect_status(200);
@@ -98,8 +113,14 @@ pub async fn starts_and_ends(program: &Path) {
     }
 }
 
-/// Checks a packed artifact as before a release, but for its size: debug programs are large.
+/// Checks a packed artifact as before a release, but for its size and for glibc: debug programs are large, and
+/// built for this machine.
 pub fn checked(artifact: &Path, options: &[&str]) -> String {
     let mut command = script("infra/dist/check");
-    output(command.arg(artifact).args(["--largest-mb", "300"]).args(options))
+    output(
+        command
+            .arg(artifact)
+            .args(["--largest-mb", "300", "--glibc", "2.99"])
+            .args(options),
+    )
 }

@@ -27,7 +27,11 @@ const SAM: &str = "#!/bin/sh
 ";
 
 fn architecture() -> &'static str {
-    if cfg!(target_arch = "x86_64") { "x86_64" } else { "arm64" }
+    if cfg!(target_arch = "x86_64") {
+        "x86_64"
+    } else {
+        "arm64"
+    }
 }
 
 fn program(path: &Path, text: &str) {
@@ -60,14 +64,23 @@ async fn answer(uri: Uri, body: String) -> (StatusCode, String) {
     };
     let role = "<Arn>arn:aws:iam::123456789012:role/logs</Arn>";
     if body.contains("GetCallerIdentity") {
-        result("GetCallerIdentity", "<Arn>arn:aws:iam::123456789012:user/ada</Arn>")
+        result(
+            "GetCallerIdentity",
+            "<Arn>arn:aws:iam::123456789012:user/ada</Arn>",
+        )
     } else if body.contains("GetRole") {
         result("GetRole", &format!("<Role>{role}</Role>"))
     } else if body.contains("DescribeStacks") {
         let error = "<Code>ValidationError</Code><Message>Stack with id trial does not exist</Message>";
-        (StatusCode::BAD_REQUEST, format!("<ErrorResponse><Error>{error}</Error></ErrorResponse>"))
+        (
+            StatusCode::BAD_REQUEST,
+            format!("<ErrorResponse><Error>{error}</Error></ErrorResponse>"),
+        )
     } else if uri.path() == "/account" {
-        (StatusCode::OK, r#"{"cloudwatchRoleArn":"arn:aws:iam::123456789012:role/logs"}"#.to_owned())
+        (
+            StatusCode::OK,
+            r#"{"cloudwatchRoleArn":"arn:aws:iam::123456789012:role/logs"}"#.to_owned(),
+        )
     } else {
         let limits = r#""ConcurrentExecutions":1000,"UnreservedConcurrentExecutions":1000"#;
         (StatusCode::OK, format!("{{\"AccountLimit\":{{{limits}}}}}"))
@@ -79,11 +92,21 @@ async fn answer(uri: Uri, body: String) -> (StatusCode, String) {
 fn deploy(folder: &Path, aws: u16, release: &str) -> Command {
     let programs = folder.join("programs");
     for name in NOT_NEEDED {
-        program(&programs.join(name), &format!("#!/bin/sh\necho '{name} is needed' >&2; exit 99\n"));
+        program(
+            &programs.join(name),
+            &format!("#!/bin/sh\necho '{name} is needed' >&2; exit 99\n"),
+        );
     }
     program(&programs.join("sam"), SAM);
     // The tools of Python are those of the machine, because this test downloads nothing.
-    let ours = tests::dist_tool("python").parent().unwrap().parent().unwrap().parent().unwrap().to_owned();
+    let ours = tests::dist_tool("python")
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
     let cache = folder.join("cache/millrace");
     fs::create_dir_all(&cache).unwrap();
     for entry in fs::read_dir(ours).unwrap().map(|entry| entry.unwrap()) {
@@ -103,7 +126,10 @@ fn deploy(folder: &Path, aws: u16, release: &str) -> Command {
             architecture()
         ))
         .current_dir(CHECKOUT)
-        .env("PATH", format!("{}:{}", programs.display(), tests::variable("PATH").unwrap()))
+        .env(
+            "PATH",
+            format!("{}:{}", programs.display(), tests::variable("PATH").unwrap()),
+        )
         .env("SAM", programs.join("sam"))
         .env("SAM_CALLS", folder.join("calls"))
         .env("XDG_CACHE_HOME", folder.join("cache"))
@@ -126,7 +152,10 @@ fn deployed(folder: &Path) -> PathBuf {
     let calls = fs::read_to_string(folder.join("calls")).unwrap();
     let (release, arguments) = calls.split_once('\n').unwrap();
     let config = fs::canonicalize(format!("{CHECKOUT}/samconfig.toml")).unwrap();
-    let begin = format!("deploy\n--config-file\n{}\n--no-confirm-changeset\n", config.display());
+    let begin = format!(
+        "deploy\n--config-file\n{}\n--no-confirm-changeset\n",
+        config.display()
+    );
     assert!(arguments.starts_with(&begin), "{arguments}");
     PathBuf::from(release)
 }
@@ -144,7 +173,8 @@ async fn a_release_is_deployed_from_its_archive_without_a_build() {
     }
     // What the release checks before it deploys.
     let mut command = deploy(folder.path(), aws, archive.to_str().unwrap());
-    let text = refusal(command.arg("ARGS=--stack-name trial --region eu-central-1 --parameter-overrides Known=no"));
+    let text =
+        refusal(command.arg("ARGS=--stack-name trial --region eu-central-1 --parameter-overrides Known=no"));
     assert!(text.contains("The template has no parameter Known"), "{text}");
     assert!(!folder.path().join("calls").exists(), "{text}");
 }
@@ -154,7 +184,9 @@ async fn a_release_is_fetched_by_its_version_over_https() {
     let (folder, _archive) = release();
     let files = folder.path().to_owned();
     let router = Router::new().fallback(move |uri: Uri| async move {
-        let name = uri.path().strip_prefix(&format!("/releases/download/v{VERSION}/"));
+        let name = uri
+            .path()
+            .strip_prefix(&format!("/releases/download/v{VERSION}/"));
         let bytes = name.and_then(|name| fs::read(files.join(name)).ok());
         bytes.ok_or(StatusCode::NOT_FOUND)
     });

@@ -8,9 +8,16 @@ use crate::artifact::{VERSION, checked, installed, layout, output, platform, scr
 
 fn archive(layout: &Path, archive: &Path, name: &str) {
     let mut command = Command::new("python3");
-    command.args(["-B", concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/dist/archive.py")]);
+    command.args([
+        "-B",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/dist/archive.py"),
+    ]);
     command.args([layout, archive]).arg(name);
-    output(command.env("DIST_COMPRESSION", "1").env("SOURCE_DATE_EPOCH", "1700000000"));
+    output(
+        command
+            .env("DIST_COMPRESSION", "1")
+            .env("SOURCE_DATE_EPOCH", "1700000000"),
+    );
 }
 
 #[tokio::test]
@@ -21,7 +28,13 @@ async fn an_unpacked_tarball_starts_by_a_link() {
     archive(&layout(folder.path()), &tarball, &name);
     let text = checked(&tarball, &[]);
     assert!(text.contains("answers a query with 42"), "{text}");
-    output(Command::new("tar").arg("xzf").arg(&tarball).arg("-C").arg(folder.path()));
+    output(
+        Command::new("tar")
+            .arg("xzf")
+            .arg(&tarball)
+            .arg("-C")
+            .arg(folder.path()),
+    );
     let link = folder.path().join("millrace");
     std::os::unix::fs::symlink(folder.path().join(&name).join("millrace"), &link).unwrap();
     starts_and_ends(&link).await;
@@ -58,5 +71,9 @@ fn make_install_puts_the_program_on_the_path_and_replaces_an_earlier_one() {
     assert!(help.contains("Usage: millrace"), "{help}");
     let completion = fs::read_to_string(prefix.join("share/bash-completion/completions/millrace")).unwrap();
     assert!(completion.contains("_millrace()"), "{completion}");
-    assert_eq!(fs::read_dir(prefix.join("lib")).unwrap().count(), 1, "nothing else is left");
+    assert_eq!(
+        fs::read_dir(prefix.join("lib")).unwrap().count(),
+        1,
+        "nothing else is left"
+    );
 }

@@ -1,6 +1,7 @@
 //! Tests what is shipped, packed from the programs of the tests: it installs, starts and ends, and what is
 //! broken is refused.
-#![cfg(all(test, unix))]
+#![cfg(unix)]
+#![cfg(test)]
 
 mod artifact;
 #[cfg(target_os = "linux")]

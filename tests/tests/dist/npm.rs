@@ -13,7 +13,10 @@ use crate::artifact::{
 
 fn pack(out: &Path, layout: Option<(&str, &Path)>) -> PathBuf {
     let mut command = Command::new("python3");
-    command.args(["-B", "infra/dist/npm.py"]).arg(out).current_dir(CHECKOUT);
+    command
+        .args(["-B", "infra/dist/npm.py"])
+        .arg(out)
+        .current_dir(CHECKOUT);
     if let Some((platform, layout)) = layout {
         command.arg(platform).arg(layout);
     }
@@ -24,7 +27,13 @@ fn pack(out: &Path, layout: Option<(&str, &Path)>) -> PathBuf {
 /// Installs packed packages into a project of its own, without a registry. Returns the command.
 fn install(project: &TempDir, packages: &[PathBuf]) -> PathBuf {
     let mut npm = installed("npm", project);
-    npm.args(["install", "--offline", "--no-audit", "--no-fund", "--no-update-notifier"]);
+    npm.args([
+        "install",
+        "--offline",
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+    ]);
     output(npm.args(packages).current_dir(project.path()));
     project.path().join("node_modules/.bin/millrace")
 }
@@ -44,7 +53,8 @@ async fn the_installed_packages_start_and_end_with_their_launcher() {
     starts_and_ends(&millrace).await;
 
     let mut npx = installed("npx", &project);
-    npx.args(["--offline", "millrace", "--help"]).current_dir(project.path());
+    npx.args(["--offline", "millrace", "--help"])
+        .current_dir(project.path());
     assert!(output(&mut npx).contains("Usage: millrace"));
 
     // The code of a refusal.
@@ -58,7 +68,9 @@ async fn the_installed_packages_start_and_end_with_their_launcher() {
             continue;
         }
         let mut command = installed(&millrace, &project);
-        command.args(["--port", "0", "--data-dir", "data"]).current_dir(project.path());
+        command
+            .args(["--port", "0", "--data-dir", "data"])
+            .current_dir(project.path());
         let mut process = Process::start_command(command, &project.path().join("log"));
         assert_eq!(process.stop_by(signal), code, "{signal}");
     }
@@ -86,13 +98,22 @@ fn the_launcher_says_what_to_do_where_there_is_no_program() {
         platform("linux", "x64")
     );
     for (pretence, sentence) in [
-        (platform("win32", "x64"), "There is no program for Windows: run Millrace in WSL"),
-        (platform("linux", "ppc64"), "There is no program for linux-ppc64: Millrace runs on linux-x64"),
+        (
+            platform("win32", "x64"),
+            "There is no program for Windows: run Millrace in WSL",
+        ),
+        (
+            platform("linux", "ppc64"),
+            "There is no program for linux-ppc64: Millrace runs on linux-x64",
+        ),
         (musl, "This system has musl"),
         (String::new(), "is not installed. It is an optional dependency"),
     ] {
         let text = refused(&pretence);
-        assert!(text.starts_with("millrace: ") && text.contains(sentence), "{text}");
+        assert!(
+            text.starts_with("millrace: ") && text.contains(sentence),
+            "{text}"
+        );
     }
     let manifest = fs::read_to_string(project.path().join("node_modules/millrace/package.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();

@@ -13,14 +13,26 @@ async fn the_installed_wheel_starts_and_ends() {
     let printed = output(command.arg(folder.path()).arg(platform()).arg(made));
     let wheel = Path::new(printed.trim());
     checked(wheel, &["--unstarted"]);
-    for (tool, options) in [("twine", &["check", "--strict"][..]), ("check-wheel-contents", &[])] {
+    for (tool, options) in [
+        ("twine", &["check", "--strict"][..]),
+        ("check-wheel-contents", &[]),
+    ] {
         output(Command::new(tests::dist_tool(tool)).args(options).arg(wheel));
     }
 
     let environment = folder.path().join("environment");
-    output(installed("python3", &folder).args(["-m", "venv"]).arg(&environment));
+    output(
+        installed("python3", &folder)
+            .args(["-m", "venv"])
+            .arg(&environment),
+    );
     let mut pip = installed(environment.join("bin/pip"), &folder);
-    pip.args(["install", "--no-index", "--no-deps", "--disable-pip-version-check"]);
+    pip.args([
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--disable-pip-version-check",
+    ]);
     output(pip.arg(wheel));
     starts_and_ends(&environment.join("bin/millrace")).await;
 

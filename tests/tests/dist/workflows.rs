@@ -43,7 +43,13 @@ fn every_action_is_pinned_and_no_checkout_keeps_credentials() {
                 assert!(options.contains("persist-credentials: false"), "{name}: {action}");
             }
         }
-        assert!(text.contains("\npermissions: {}\n"), "{name} starts with permissions");
-        assert!(text.contains("\nconcurrency:\n"), "{name} may run twice at a time");
+        assert!(
+            text.contains("\npermissions: {}\n"),
+            "{name} starts with permissions"
+        );
+        assert!(
+            text.contains("\nconcurrency:\n"),
+            "{name} may run twice at a time"
+        );
     }
 }
