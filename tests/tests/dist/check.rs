@@ -77,6 +77,9 @@ fn refused(name: &str, break_it: fn(&Path)) -> String {
     refusal(script("infra/dist/check").arg(artifact).args(["--glibc", "2.34"]))
 }
 
+/// Name of an artifact, what breaks it, and what the check says.
+type Case<'a> = (&'a str, fn(&Path), &'a str);
+
 #[test]
 fn each_fault_of_a_tarball_is_refused() {
     let platform = platform();
@@ -87,7 +90,7 @@ fn each_fault_of_a_tarball_is_refused() {
         "linux-x64"
     };
     let other = format!("millrace-{VERSION}-{other}.tar.gz");
-    let cases: [(&str, fn(&Path), &str); 11] = [
+    let cases: [Case<'_>; 11] = [
         (&other, |_| {}, "millrace is for linux on "),
         (
             &ours,
