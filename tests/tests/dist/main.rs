@@ -8,6 +8,7 @@ mod artifact;
 mod check;
 mod deploy;
 mod install;
+mod materials;
 mod npm;
 mod pypi;
 mod workflows;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::artifact::{CHECKOUT, output, script};
+use crate::artifact::{CHECKOUT, output, refusal, script};
 
 /// Returns the text of each workflow, with its name.
 fn workflows() -> Vec<(String, String)> {
@@ -16,6 +16,15 @@ fn workflows() -> Vec<(String, String)> {
 #[test]
 fn the_linters_find_nothing() {
     output(&mut script("infra/dist/lint"));
+}
+
+#[test]
+fn a_tag_that_is_not_the_version_is_refused() {
+    let text = refusal(script("infra/dist/notes").arg("v99.0.0"));
+    assert!(
+        text.contains("The tag is 'v99.0.0', and Cargo.toml has the version"),
+        "{text}"
+    );
 }
 
 #[test]
