@@ -130,7 +130,7 @@ fn deploy(folder: &Path, aws: u16, release: &str) -> Command {
             "PATH",
             format!("{}:{}", programs.display(), tests::variable("PATH").unwrap()),
         )
-        .env("SAM", programs.join("sam"))
+        .env("SAM_PROGRAM", programs.join("sam"))
         .env("SAM_CALLS", folder.join("calls"))
         .env("XDG_CACHE_HOME", folder.join("cache"))
         .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{aws}"))
