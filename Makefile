@@ -17,11 +17,11 @@ WHAT ?=
 # CI must build what was committed.
 LOCKED := $(if $(CI),--locked)
 
-# The runner and `ops`. AWS is compiled in where it is asked for, by AWS=yes or for a deployed stage.
+# The program. AWS is compiled in where it is asked for, by AWS=yes or for a deployed stage.
 AWS ?= $(if $(findstring --deployed,$(value ARGS)),yes)
 PROFILE ?= dev
 PROGRAMS := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
-BUILD = infra/duckdb/link; cargo build -q --profile $(PROFILE) $(LOCKED) -p local -p ops --bin millrace --bin ops $(if $(filter yes,$(AWS)),,--no-default-features)
+BUILD = infra/duckdb/link; cargo build -q --profile $(PROFILE) $(LOCKED) -p millrace $(if $(filter yes,$(AWS)),,--no-default-features)
 FUNCTIONS := $(notdir $(wildcard functions/*))
 BENCHES := $(basename $(notdir $(wildcard benches/src/bin/*)))
 
@@ -33,30 +33,30 @@ help: ## List the targets
 
 run: ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace AWS=yes PROFILE=release CONSOLE=no ARGS="…")
 	@$(BUILD); $(if $(filter no,$(CONSOLE)),,MILLRACE_CONSOLE_DIR=$$(infra/console/build); export MILLRACE_CONSOLE_DIR;) \
-		MILLRACE_LOCAL_TARGETS=true exec $(PROGRAMS)/millrace --replace $(ARGS)
+		exec $(PROGRAMS)/millrace --replace $(ARGS)
 
 watch: ## As `run`, and again at each change of the code; the service is away for a second
 	@infra/local/watch $(MAKE) -s run
 
 run-lambda: ## Build and run the Lambda functions in an emulator of AWS (PORT=4566)
-	@infra/duckdb/link; cargo build $(LOCKED) -p lambda -p ops --bins; exec infra/ministack/start $(if $(PORT),--port '$(PORT)') $(ARGS)
+	@infra/duckdb/link; cargo build $(LOCKED) -p lambda -p millrace --bins; exec infra/ministack/start $(if $(PORT),--port '$(PORT)') $(ARGS)
 
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
-	@$(BUILD); exec $(PROGRAMS)/ops token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
+	@$(BUILD); exec $(PROGRAMS)/millrace ops token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
 # The shell reads ARGS as it was written; make would expand each `$` in it first.
 ops: ## Run the operator command (ARGS="prompt publish …")
-	@$(BUILD); exec $(PROGRAMS)/ops $(value ARGS)
+	@$(BUILD); exec $(PROGRAMS)/millrace ops $(value ARGS)
 
 receiver: ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")
-	@$(BUILD); exec $(PROGRAMS)/ops receiver $(if $(SECRET),--secret '$(SECRET)') $(ARGS)
+	@$(BUILD); exec $(PROGRAMS)/millrace ops receiver $(if $(SECRET),--secret '$(SECRET)') $(ARGS)
 
 model: ## Stand in for a language model, on port 4010, to try agents (ARGS="--port 4011")
-	@$(BUILD); exec $(PROGRAMS)/ops model $(ARGS)
+	@$(BUILD); exec $(PROGRAMS)/millrace ops model $(ARGS)
 
 env: ## Print API, INGEST and TOKEN of the runner as settings for a shell: eval "$(make -s env)"
-	@[ -x $(PROGRAMS)/ops ] || { $(BUILD); }; exec $(PROGRAMS)/ops env
+	@[ -x $(PROGRAMS)/millrace ] || { $(BUILD); }; exec $(PROGRAMS)/millrace ops env
 
 install: AWS := yes
 install: ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
@@ -115,7 +115,7 @@ sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 t
 	@$(if $(SIM_SEED),SIM_SEED=$(SIM_SEED)) SIM_SEEDS=$(or $(SIM_SEEDS),20000) cargo test -q $(LOCKED) --release -p workflow --test simulation every_seed -- --nocapture
 
 bench: library ## Benchmarks, on release builds (ARGS="…")
-	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators $(BENCHES:%=--bin %); cargo build $(LOCKED) --bin millrace
+	@cargo build $(LOCKED) --release --bin millrace --bin emulators $(BENCHES:%=--bin %); cargo build $(LOCKED) --bin millrace
 	@cargo build $(LOCKED) --profile lambda -p lambda $(FUNCTIONS:%=--bin %)
 	@MILLRACE_CONSOLE_DIR=$$(infra/console/build); export MILLRACE_CONSOLE_DIR; tests/run $(or $(CARGO_TARGET_DIR),target)/release/bench $(ARGS)
 

@@ -48,7 +48,7 @@ OPERATOR_VARIABLES = {
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ministack", required=True, help="Python of the environment that MiniStack is installed in")
-    parser.add_argument("--binaries", type=Path, required=True, help="folder of the built functions and of `ops`")
+    parser.add_argument("--binaries", type=Path, required=True, help="folder of the built functions and of `millrace`")
     parser.add_argument("--duckdb", type=Path, required=True, help="folder of DuckDB's library")
     parser.add_argument("--console", type=Path, required=True, help="folder of the built console")
     parser.add_argument("--functions", type=Path, help="folder of the functions of a release, in place of those built here")
@@ -78,7 +78,7 @@ def main():
 def run(given):
     functions = sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml"))
     programs = [] if given.functions else map(program_of, functions)
-    missing = [name for name in [*programs, "ops"] if not (given.binaries / name).is_file()]
+    missing = [name for name in [*programs, "millrace"] if not (given.binaries / name).is_file()]
     if missing:
         raise Failure(f"There is no {', '.join(missing)} in {given.binaries}: run `cargo build --workspace --bins` first.")
     port = refuse_taken(given.port)
@@ -151,7 +151,7 @@ def deployed(given, emulator, stack, state, port, calls):
 
 
 def greeting(variables, log, binaries, exports):
-    ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
+    ops = f"{binaries}/millrace ops --data-dir {variables['KEYS_DIR']}"
     return f"""Millrace runs as Lambda functions in MiniStack.
 
   console     {variables['BASE_URL'].removesuffix('/api/v1')}/console
@@ -167,13 +167,13 @@ A token:
 Unlike a deployed stage it has the sample workflow types Steps and Approval, and its webhooks and imports reach this machine.
 A run of one:
 
-  (. {exports}; {binaries}/ops --deployed run start Steps steps:=3)
+  (. {exports}; {binaries}/millrace ops --deployed run start Steps steps:=3)
 
 Ctrl-C stops it and removes what it kept."""
 
 
 def minted(binaries, keys):
-    made = subprocess.run([binaries / "ops", "--data-dir", keys, "token", "--make-keys"], capture_output=True, text=True, check=False)
+    made = subprocess.run([binaries / "millrace", "ops", "--data-dir", keys, "token", "--make-keys"], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise Failure(f"The operator command makes no token: {made.stderr.strip()}")
     return made.stdout.strip()

@@ -21,11 +21,11 @@
 //! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so
 //! that
 //! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]),
-//! `_in_chromium`, `_behind_nginx`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
+//! `_in_chromium`, `_behind_nginx`, `_by_pebble`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Default: the programs that `cargo build --workspace --bins` built |
+//! | `MILLRACE_BIN` | the program to test. Default: the programs that `cargo build --workspace --bins` built |
 //! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client retries after a 503 |
 //! | `CHAOS_SEED` | the seed of the tests that request faults themselves |
 //! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
@@ -33,8 +33,8 @@
 //! | `DIST_TOOLS` | the folder of the programs that build and check what is shipped |
 //! | `PEERS_PYTHON`, `PEERS_NODE` | third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
-//! | `KEYS_DIR` | with `BASE_URL`: the folder in which `ops --data-dir` finds the keys of its tokens |
-//! | `MILLRACE_RECORDS_TABLE`, … | with `BASE_URL`: the deployed stage, in the variables of `ops --deployed` |
+//! | `KEYS_DIR` | with `BASE_URL`: the folder in which `millrace ops --data-dir` finds the keys of its tokens |
+//! | `MILLRACE_RECORDS_TABLE`, … | with `BASE_URL`: the deployed stage, in the variables of `millrace ops --deployed` |
 //! | `INGEST_URL` | with `BASE_URL`: the base of `/webhooks/events/…`; default: `/ingest` beside the API root |
 //! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
@@ -71,6 +71,7 @@ mod redaction;
 pub mod runs;
 pub mod samples;
 mod scope;
+pub mod server;
 mod service;
 pub mod sse;
 pub mod stand_in;
@@ -88,12 +89,13 @@ pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
 pub use process::{Process, memory_kb};
-pub use program::{Finished, binary, dist_tool, peers_node, peers_python, run, tools_python};
+pub use program::{Finished, OPS, binary, dist_tool, peers_node, peers_python, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;
 pub use reqwest::Method;
 pub use runs::{Run, Runs};
 pub use scope::{Persona, Scope};
+pub use server::Server;
 pub use service::Service;
 pub use sse::Listener;
 pub use stores::Store;

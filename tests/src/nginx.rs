@@ -25,9 +25,22 @@ impl Nginx {
     ///
     /// Panics without the variable, and when the program does not start.
     pub fn before(upstream: &str, folder: &Path) -> Self {
+        Self::with(
+            "",
+            &format!("location / {{ proxy_pass http://{upstream}; }}"),
+            folder,
+        )
+    }
+
+    /// Starts it with settings of its server, after `listen <address>`: `options` of the socket, and the rest.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`before`](Self::before).
+    pub fn with(options: &str, server: &str, folder: &Path) -> Self {
         let program = variable("NGINX")
             .expect("NGINX is not set: name an nginx, or leave such tests out by `-- --skip _behind_nginx`");
-        let started = (0..STARTS).find_map(|_| Self::start(&program, upstream, folder));
+        let started = (0..STARTS).find_map(|_| Self::start(&program, (options, server), folder));
         started.expect("nginx starts")
     }
 
@@ -37,7 +50,7 @@ impl Nginx {
     }
 
     /// None where nginx ends, as it does when its port is taken.
-    fn start(program: &str, upstream: &str, folder: &Path) -> Option<Self> {
+    fn start(program: &str, (options, server): (&str, &str), folder: &Path) -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = free.local_addr().expect("an address").to_string();
         drop(free);
@@ -48,10 +61,10 @@ impl Nginx {
             .map(|name| format!("{name}_temp_path {at}/{name};"))
             .concat();
         let settings = format!(
-            "daemon off; master_process off; pid {at}/pid; error_log stderr; events {{}}
+            "daemon off; master_process off; pid {at}/pid; error_log stderr; events {{ worker_connections 4096; }}
              http {{
                  access_log off; {temporary}
-                 server {{ listen {address}; location / {{ proxy_pass http://{upstream}; }} }}
+                 server {{ listen {address} {options}; {server} }}
              }}"
         );
         let file = folder.join("nginx.conf");

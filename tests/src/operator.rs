@@ -44,7 +44,7 @@ impl Operator {
         all.extend(arguments);
         // A deployed stage makes no tokens.
         if !self.is_deployed || arguments.first() == Some(&"token") {
-            return program::run("ops", &all, variables);
+            return program::run(program::OPS, &all, variables);
         }
         all.push("--deployed");
         let deployment = environment::of_deployment();
@@ -53,7 +53,7 @@ impl Operator {
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .chain(variables.iter().copied())
             .collect();
-        program::run("ops", &all, &variables)
+        program::run(program::OPS, &all, &variables)
     }
 
     /// Runs `ops --json` with these arguments. Returns the one JSON value that it prints.

@@ -41,8 +41,6 @@ impl Process {
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
-            // The same setting as in `make run`.
-            .env("MILLRACE_LOCAL_TARGETS", "true")
             .envs(variables.iter().cloned());
         Self::start_command(command, log)
     }

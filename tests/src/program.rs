@@ -95,21 +95,29 @@ fn peers(variable: &str) -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// Returns a command for a program of this workspace, without the variables that would affect it.
+/// Name of the operator command for [`run`] and [`command`].
+pub const OPS: &str = "millrace ops";
+
+/// Returns a command for a program of this workspace, and its subcommand after a space, without the variables that
+/// would affect it.
 pub fn command(name: &str) -> Command {
     command_by(&[], name)
 }
 
 /// Returns a command for a launcher that gets the program as its last argument.
 pub fn command_by(launcher: &[&str], name: &str) -> Command {
+    let (program, subcommand) = name
+        .split_once(' ')
+        .map_or((name, None), |(program, word)| (program, Some(word)));
     let mut command = match launcher {
-        [] => Command::new(binary(name)),
+        [] => Command::new(binary(program)),
         [launcher, arguments @ ..] => {
             let mut command = Command::new(launcher);
-            command.args(arguments).arg(binary(name));
+            command.args(arguments).arg(binary(program));
             command
         }
     };
+    command.args(subcommand);
     for variable in environment::of_programs() {
         command.env_remove(variable);
     }

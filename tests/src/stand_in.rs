@@ -14,7 +14,7 @@ pub struct StandIn {
 impl StandIn {
     /// Starts it on a free port.
     pub fn start() -> Self {
-        let mut child = program::command("ops")
+        let mut child = program::command(program::OPS)
             .args(["model", "--port", "0"])
             .stdout(Stdio::piped())
             .spawn()

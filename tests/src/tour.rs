@@ -56,27 +56,20 @@ pub struct Place<'a> {
     pub receiver_port: u16,
 }
 
-/// Runs the steps in one shell, which starts with `make` as a function: it runs the programs under test, as
-/// the targets of the Makefile do, without a build. Every `sleep` takes `patience` times as long.
+/// Runs the steps in one shell, which starts with `millrace` as a function: it runs the program under test. Every `sleep` takes `patience` times as long.
 pub fn outputs(steps: &[Step], place: &Place<'_>, patience: u32) -> Vec<String> {
     let mut script = format!(
         r#"exec 2>&1
 export NO_PROXY='*'
 sleep() {{ command sleep $(($1 * {patience})); }}
-make() {{
-  shift # -s
-  local target=$1 SECRET= ARGS=
-  shift
-  local "$@"
-  case $target in
-  env) '{ops}' --data-dir '{data}' env ;;
-  ops) bash -c "exec '{ops}' --data-dir '{data}' $ARGS" ;;
-  receiver) bash -c "exec '{ops}' receiver --secret '$SECRET' --port {port} $ARGS" ;;
-  *) echo "the test has no target $target"; exit 1 ;;
-  esac
+export DATA_DIR='{data}'
+millrace() {{
+  local port=
+  case "$1 $2" in 'ops receiver') port='--port {port}' ;; esac
+  '{program}' "$@" $port
 }}
 "#,
-        ops = binary("ops").display(),
+        program = binary("millrace").display(),
         data = place.data_dir.display(),
         port = place.receiver_port,
     );

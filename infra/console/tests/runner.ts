@@ -56,7 +56,6 @@ export class Runner {
     const child = spawn(join(programs, 'millrace'), ['--port', String(this.port), '--data-dir', join(this.folder, 'data')], {
       env: {
         ...programEnvironment(),
-        MILLRACE_LOCAL_TARGETS: 'true',
         MILLRACE_CONSOLE_DIR: consoleFolder,
         ...this.variables,
       },

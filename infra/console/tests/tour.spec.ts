@@ -209,7 +209,7 @@ test('an event starts a process, whose definition stands in the subscription', a
 });
 
 test('an event starts an agent, which is read as a conversation', async ({ browser }) => {
-  const model = spawn(`${programs}/ops`, ['model', '--port', '0'], { env: programEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
+  const model = spawn(`${programs}/millrace`, ['ops', 'model', '--port', '0'], { env: programEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
   const [said] = (await once(model.stdout, 'data')) as [Buffer];
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said.toString())?.[0] ?? '';
   const runner = await Runner.start({ MILLRACE_MODEL_PROVIDER: 'openai', MILLRACE_MODEL: 'stand-in', MILLRACE_MODEL_BASE_URL: `${url}/v1` });

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use conformance::faults::{Faults, Faulty, FaultyBus, FaultyObjects, FaultyQueue, Rates};
-use local::arguments::Arguments;
+use local::arguments::{Arguments, Mode};
 use local::layers::Layers;
 use local::program;
 use local::services::TABLES;
@@ -103,5 +103,9 @@ fn main() -> ExitCode {
             }
         });
     }
-    program::run(arguments.runner, Arc::new(Around { faults, clock }))
+    program::run(
+        arguments.runner,
+        Mode::Development,
+        Arc::new(Around { faults, clock }),
+    )
 }

@@ -1,19 +1,23 @@
-//! Defines the arguments of the local runner.
+//! Defines the arguments of the service in one process.
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::Args;
 
 /// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = ".millrace";
 
-/// Runs the whole of Millrace on this machine.
-#[derive(Parser)]
-#[command(
-    name = "millrace",
-    version,
-    after_help = "The operator command is `millrace ops` where `make install` put it, and `make ops ARGS=…` in a checkout."
-)]
+/// Whom the service is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Its developer: it issues tokens itself, and webhooks and imports may reach this machine.
+    Development,
+    /// Users of an identity provider.
+    Production,
+}
+
+/// Where the service listens, and where its data is. An empty text counts as missing, as that of a variable.
+#[derive(Args, Debug)]
 pub struct Arguments {
     /// Port to listen on, on 127.0.0.1; 0 selects a free one.
     #[arg(long, env = "PORT", default_value_t = 3000)]
@@ -21,10 +25,37 @@ pub struct Arguments {
     /// Folder for all data.
     #[arg(long, env = "DATA_DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
-    /// Takes over from a runner that has the folder open, which is away for a moment.
+    /// Takes over from a process that has the folder open, which is away for a moment.
     #[arg(long)]
     pub replace: bool,
-    /// Prints the commands of an installation instead of those of a checkout.
-    #[arg(long, hide = true)]
-    pub installed: bool,
+    /// Address to listen on instead of --port, such as 0.0.0.0:443 or [::]:3000. A socket that systemd passes comes first.
+    #[arg(long, env = "MILLRACE_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// URL under which callers reach the service, such as https://millrace.example.com.
+    #[arg(long, env = "MILLRACE_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Addresses of proxies whose header X-Forwarded-For counts, comma-joined, such as 127.0.0.1,10.0.0.0/8.
+    #[arg(long, env = "MILLRACE_TRUSTED_PROXIES", value_name = "ADDRESSES")]
+    pub trusted_proxies: Option<String>,
+    /// Address to answer /metrics, /healthz and /readyz on, such as 127.0.0.1:9464.
+    #[arg(long, env = "MILLRACE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub metrics_listen: Option<String>,
+    /// File with the certificate chain for TLS, in PEM; a new certificate counts within seconds.
+    #[arg(long, env = "MILLRACE_TLS_CERTIFICATE", value_name = "FILE")]
+    pub tls_certificate: Option<String>,
+    /// File with the certificate's private key, in PEM.
+    #[arg(long, env = "MILLRACE_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<String>,
+    /// Domains to get a certificate for by ACME, comma-joined; callers reach this process at port 443 of each.
+    #[arg(long, env = "MILLRACE_ACME_DOMAINS", value_name = "DOMAINS")]
+    pub acme_domains: Option<String>,
+    /// Mail address for messages of the certificate authority.
+    #[arg(long, env = "MILLRACE_ACME_CONTACT", value_name = "ADDRESS")]
+    pub acme_contact: Option<String>,
+    /// Directory of the certificate authority; default Let's Encrypt.
+    #[arg(long, env = "MILLRACE_ACME_DIRECTORY", value_name = "URL")]
+    pub acme_directory: Option<String>,
+    /// File with root certificates of that directory, in PEM, where it is a private one.
+    #[arg(long, env = "MILLRACE_ACME_ROOTS", value_name = "FILE")]
+    pub acme_roots: Option<String>,
 }

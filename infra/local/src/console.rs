@@ -33,14 +33,14 @@ struct Tokens {
     proof: Secret,
 }
 
-/// Returns the console's routes; None where it is not built. `port` is that of the public port.
+/// Returns the console's routes; None where it is not built.
 pub fn routes(
     environment: &Environment,
     issuer: Option<Arc<Issuer>>,
     clock: Clock,
-    port: u16,
 ) -> Result<Option<Router>, ConfigError> {
-    let Some(folder) = environment.optional(variables::CONSOLE_DIR) else {
+    let named = environment.optional(variables::CONSOLE_DIR).map(PathBuf::from);
+    let Some(folder) = named.or_else(beside_program) else {
         return Ok(None);
     };
     let proof = random_secret();
@@ -48,12 +48,13 @@ pub fn routes(
         .clone()
         .with([(variables::CONSOLE_INGEST_URL, "ingest".to_owned())]);
     let mut settings = Settings {
-        folder: PathBuf::from(folder),
+        folder,
         page_proof: issuer.is_some().then(|| proof.clone()),
         ..Settings::from_environment(&settings)?
     };
     // Links to objects name this address, whatever name the page was opened under.
-    settings.connect.push(format!("http://127.0.0.1:{port}"));
+    let origin = environment.optional(variables::PUBLIC_URL);
+    settings.connect.extend(origin.map(str::to_owned));
     let console = Console::open(settings)?;
     let Some(issuer) = issuer else {
         return Ok(Some(console.routes()));
@@ -62,6 +63,13 @@ pub fn routes(
         .route("/console/token", post(token))
         .with_state(Tokens { issuer, clock, proof });
     Ok(Some(console.routes().merge(tokens)))
+}
+
+/// Returns the folder in which an installation has the console.
+fn beside_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?.join("console");
+    folder.join("index.html").is_file().then_some(folder)
 }
 
 async fn token(State(tokens): State<Tokens>, request: Request) -> Result<impl IntoResponse> {

@@ -7,15 +7,17 @@
 //! | `lock` | held by the process that has the directory open |
 //! | `restoring` | parts of a restore that are not in place yet |
 //! | `queues.json` | the endpoint of that process's queues, for the operator command and a successor |
-//! | `address.json` | the last port on which the runner answered callers |
+//! | `address.json` | where the last runner listened, and its URL |
 //! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
 //! | `objects/<bucket>/…` | the objects, each a file; the path is the key |
 //! | `keys/` | the keys that sign and seal, public halves of replaced ones, and the secret of the queues |
+//! | `certificates/` | certificates by ACME, and the account at their authority |
 //! | `cache/` | copies of data files; may be deleted while no process runs |
 
 use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use platform::config::ConfigError;
@@ -28,6 +30,7 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const RESTORING: &str = "restoring";
 /// File with the endpoint of the queues of the process that has the directory open.
 const QUEUES: &str = "queues.json";
+const ADDRESS: &str = "address.json";
 /// Beginning of the names of files that are being written.
 pub(crate) const DRAFT: &str = ".draft-";
 
@@ -36,10 +39,12 @@ struct Queues {
     endpoint: String,
 }
 
-/// Last address on which the runner of a directory answered callers.
+/// Where the last runner of a directory answered callers.
 #[derive(Serialize, Deserialize)]
 struct Address {
-    port: u16,
+    address: SocketAddr,
+    /// URL without a path.
+    origin: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -205,17 +210,29 @@ impl DataDir {
         write_whole(&self.path(QUEUES), &text)
     }
 
-    /// Publishes the port on which the runner answers callers.
-    pub fn publish_port(&self, port: u16) -> Result<(), ConfigError> {
-        let text = serde_json::to_vec(&Address { port }).unwrap_or_default();
-        write_whole(&self.path("address.json"), &text)
+    /// Publishes where the runner listens, and the URL under which callers reach it.
+    pub fn publish_address(&self, address: SocketAddr, origin: &str) -> Result<(), ConfigError> {
+        let published = Address {
+            address,
+            origin: origin.to_owned(),
+        };
+        let text = serde_json::to_vec(&published).unwrap_or_default();
+        write_whole(&self.path(ADDRESS), &text)
     }
 
-    /// Returns the last origin at which the runner answered callers; None if there was none.
+    /// Returns where the last runner listened; None if there was none.
+    pub fn address(&self) -> Option<SocketAddr> {
+        Some(self.published()?.address)
+    }
+
+    /// Returns the last URL under which callers reached the runner; None if there was none.
     pub fn origin(&self) -> Option<String> {
-        let text = fs::read(self.path("address.json")).ok()?;
-        let address: Address = serde_json::from_slice(&text).ok()?;
-        Some(format!("http://127.0.0.1:{}", address.port))
+        Some(self.published()?.origin)
+    }
+
+    fn published(&self) -> Option<Address> {
+        let text = fs::read(self.path(ADDRESS)).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 }
 

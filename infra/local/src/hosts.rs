@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::Uri;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::middleware::Next;
@@ -19,14 +20,20 @@ use platform::{Error, Result};
 pub struct Hosts(Arc<[String]>);
 
 impl Hosts {
-    /// Reads `MILLRACE_HOSTS`: names without ports, comma-joined.
+    /// Reads `MILLRACE_HOSTS`, names without ports, comma-joined, and the host of `MILLRACE_PUBLIC_URL`.
     pub fn from_environment(environment: &Environment) -> Self {
         let names = environment.optional(variables::HOSTS).unwrap_or_default();
         let names = names.split(',').map(|name| name.trim().to_ascii_lowercase());
-        Self(names.filter(|name| !name.is_empty()).collect())
+        let url = environment.optional(variables::PUBLIC_URL);
+        let url = url.and_then(|url| url.parse::<Uri>().ok());
+        // This machine is known anyway, and is more than this service.
+        let authority = url.as_ref().and_then(Uri::authority);
+        let authority = authority.filter(|authority| !Self::default().knows(authority));
+        let public = authority.map(|authority| authority.host().to_ascii_lowercase());
+        Self(names.filter(|name| !name.is_empty()).chain(public).collect())
     }
 
-    /// Returns the names of `MILLRACE_HOSTS`.
+    /// Returns the names.
     pub fn names(&self) -> &[String] {
         &self.0
     }
@@ -85,7 +92,7 @@ fn check(hosts: &Hosts, request: &Request) -> Result<()> {
     }
     Err(Error::forbidden(
         "This service does not answer under the host name of the request. Use 127.0.0.1 or localhost, or start it with the \
-         name in MILLRACE_HOSTS.",
+         name in MILLRACE_PUBLIC_URL or MILLRACE_HOSTS.",
     ))
 }
 

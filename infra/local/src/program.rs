@@ -1,41 +1,39 @@
-//! Implements the command `millrace`, for every program that is a runner.
+//! Implements the service as a program: `millrace`, and the runner of tests that makes faults.
 
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use platform::config::variables;
 use platform::config::{ConfigError, Environment};
 use platform::deployment::Backend as _;
 use platform::http::service::normalized;
 use platform::telemetry::{self, Format};
-use rustix::fs::FileType;
-use tokio::net::TcpListener;
+use sd_notify::NotifyState;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tracing::info;
 
-use crate::arguments::{Arguments, DEFAULT_DATA_DIR};
+use crate::arguments::{Arguments, Mode};
 use crate::console;
 use crate::data_dir::{DataDir, broken};
-use crate::issuer::{Issuer, LIFETIME_SECONDS, Subject};
+use crate::greeting::Greeting;
+use crate::health::Health;
+use crate::issuer::Issuer;
 use crate::layers::Layers;
-use crate::queue_server::{self, OtherRunner};
+use crate::queue_server;
 use crate::runner::Service;
-use crate::secrets::queue_secret;
-use crate::server::{self, Limits};
-use crate::services::{self, Ports, Services};
+use crate::server::{self, Front, Limits};
+use crate::services::{self, Ports, RECORDS_TABLE, Services};
+use crate::settings::Settings;
+use crate::takeover::listen_and_own;
+use crate::tls::Tls;
 
-/// Longest time that a replaced runner takes to end.
-const ENDING: Duration = Duration::from_secs(30);
-/// Time between two looks whether it has ended.
-const LOOKING: Duration = Duration::from_millis(20);
 /// Time that open work gets when the runner stops.
 const LAST_WORK: Duration = Duration::from_secs(2);
+/// Folder in the data directory for certificates and the account at their authority.
+const CERTIFICATES: &str = "certificates";
 
 /// Runs the process's work and exits if the process is a child of a runner. `main` must call this first.
 pub fn run_if_child() {
@@ -45,8 +43,8 @@ pub fn run_if_child() {
 }
 
 /// Runs the service until the process is asked to stop.
-pub fn run(arguments: Arguments, layers: Arc<dyn Layers>) -> ExitCode {
-    match start(arguments, layers) {
+pub fn run(arguments: Arguments, mode: Mode, layers: Arc<dyn Layers>) -> ExitCode {
+    match start(&arguments, mode, layers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             let _ = writeln!(io::stderr(), "millrace: {refusal}");
@@ -55,16 +53,21 @@ pub fn run(arguments: Arguments, layers: Arc<dyn Layers>) -> ExitCode {
     }
 }
 
-fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigError> {
+fn start(arguments: &Arguments, mode: Mode, layers: Arc<dyn Layers>) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
     services::refuse_ignored(&environment)?;
-    telemetry::init(&environment, Format::Text, "info")?;
-    if arguments.replace {
+    let (settings, environment) = Settings::read(arguments, mode, environment)?;
+    let format = match mode {
+        Mode::Development => Format::Text,
+        Mode::Production => Format::Json,
+    };
+    telemetry::init(&environment, format, "info")?;
+    if settings.replace {
         // In a runtime of its own, which ends what this starts.
         runtime()?.block_on(async { try_settings(&environment) })?;
     }
     let runtime = runtime()?;
-    let ended = runtime.block_on(serve(arguments, &environment, layers));
+    let ended = runtime.block_on(serve(&settings, &environment, layers));
     // Workflow code that never yields is not waited for. Nothing of this process may be at work once another
     // one has the data directory.
     runtime.shutdown_timeout(LAST_WORK);
@@ -81,129 +84,94 @@ fn try_settings(environment: &Environment) -> Result<(), ConfigError> {
     let data = DataDir::open(folder.path())?;
     let services = Services::from_environment(&data, environment)?;
     let issuer = Issuer::of_runner(&data, environment)?.map(Arc::new);
-    Service::new(&services, Ports::default())?;
-    console::routes(environment, issuer, services.clock(), 0).map(drop)
-}
-
-/// Opens the data directory, which no other process may have open. With `--replace` it asks the runner that
-/// has it to stop, and waits for its end.
-async fn own(arguments: &Arguments) -> Result<DataDir, ConfigError> {
-    let until = Instant::now() + ENDING;
-    // Another runner may have taken over meanwhile, so each is asked.
-    let mut last = None;
-    loop {
-        let data = DataDir::open(&arguments.data_dir)?;
-        if data.is_ours() {
-            return Ok(data);
-        }
-        if !arguments.replace || Instant::now() >= until {
-            let advice = match arguments.replace {
-                true => "It was asked to stop and has not; stop it.",
-                false => "Stop it, start this one with --replace, or set DATA_DIR to another folder.",
-            };
-            return Err(ConfigError::new(format!(
-                "Another process has the data directory {} open. {advice}",
-                data.root().display()
-            )));
-        }
-        let endpoint = data.queues().filter(|endpoint| last.as_ref() != Some(endpoint));
-        if let Some(endpoint) = endpoint {
-            let secret = queue_secret(&data)?;
-            // One that does not answer is asked again.
-            if OtherRunner::new(&endpoint, &secret).stop().await.is_ok() {
-                last = Some(endpoint);
-            }
-        }
-        tokio::time::sleep(LOOKING).await;
-    }
-}
-
-/// Listens on the port, before another runner is asked to stop: where a third program has the port, that one
-/// goes on. Its own port is free only after its end.
-async fn listen_and_own(arguments: &Arguments) -> Result<(TcpListener, DataDir), ConfigError> {
-    let is_others = || {
-        // Without a data directory there is no other runner, and a refused start makes none.
-        let is_present = DataDir::is_present(&arguments.data_dir);
-        is_present.then_some(())?;
-        let origin = DataDir::open_keys(&arguments.data_dir).ok()?.origin()?;
-        origin.ends_with(&format!(":{}", arguments.port)).then_some(())
-    };
-    match listen(arguments.port).await {
-        Ok(listener) => Ok((listener, own(arguments).await?)),
-        Err(refusal) if !arguments.replace || is_others().is_none() => Err(refusal),
-        Err(_) => {
-            let data = own(arguments).await?;
-            Ok((listen(arguments.port).await?, data))
-        }
-    }
+    let service = Service::new(&services, Ports::default())?;
+    console::routes(service.environment(), issuer, services.clock()).map(drop)
 }
 
 /// Returns the data directory, which is this process's until its last work has ended.
 async fn serve(
-    arguments: Arguments,
+    settings: &Settings,
     environment: &Environment,
     layers: Arc<dyn Layers>,
 ) -> Result<DataDir, ConfigError> {
-    let (listener, data) = listen_and_own(&arguments).await?;
-    let port = listener
-        .local_addr()
-        .map_or(arguments.port, |address| address.port());
+    let (listener, data) = listen_and_own(settings).await?;
+    let address = listener.local_addr().map_err(broken)?;
+    let certificates = data.path(CERTIFICATES);
+    let tls = settings
+        .tls
+        .as_ref()
+        .map(|source| Tls::start(source, certificates));
+    let front = Front {
+        tls: tls.transpose()?,
+        proxies: settings.proxies.clone(),
+    };
     let issuer = Issuer::of_runner(&data, environment)?.map(Arc::new);
     let services = Services::from_environment(&data, environment)?.behind(layers);
     let clock = services.clock();
-    let (queue_listener, queue_address) = services::listen().await?;
+    let (internal_listener, internal_address) = services::listen().await?;
     let ports = Ports {
-        public: port,
-        queues: queue_address.port(),
+        public: address.port(),
+        internal: internal_address.port(),
     };
     let service = Service::new(&services, ports)?;
+    let origin = service.environment().required(variables::PUBLIC_URL)?;
+    let health = Health::new(services.table(RECORDS_TABLE));
+    let console = console::routes(service.environment(), issuer.clone(), clock.clone())?;
+    let has_console = console.is_some();
+    let router = service.router(console)?.merge(health.routes());
     let replaced = Arc::new(Notify::new());
     queue_server::serve(
-        queue_listener,
+        internal_listener,
         services.queues(),
         Arc::clone(&replaced),
         services.secret(),
+        router.clone(),
     );
-    data.publish_queues(format!("http://{queue_address}"))?;
-    data.publish_port(port)?;
-    let console = console::routes(environment, issuer.clone(), clock.clone(), port)?;
-    let has_console = console.is_some();
-    let router = service.router(console)?;
+    data.publish_queues(format!("http://{internal_address}"))?;
+    data.publish_address(address, &origin)?;
+    if let Some(address) = settings.metrics {
+        let listener = services::listen_at(variables::METRICS_LISTEN, address).await?;
+        let routes = health.routes();
+        tokio::spawn(server::serve(
+            listener,
+            routes,
+            Limits::internal(),
+            std::future::pending(),
+        ));
+    }
     service
         .stores
         .warm()
         .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
     service.resume_upkeep();
-    let shown = match &issuer {
-        None => Shown::OfProvider,
-        Some(_) if !may_print(io::stdout().as_fd()) => Shown::Hidden,
-        Some(issuer) => Shown::Token(
-            issuer
-                .token(&Subject::default(), clock.now(), LIFETIME_SECONDS)
-                .map_err(|error| ConfigError::new(error.to_string()))?,
-        ),
-    };
-    greet(port, &data, (&env_command(&arguments), has_console), &shown);
+    health.set_ready(true);
+    if settings.mode == Mode::Development {
+        let greeting = Greeting {
+            origin: &origin,
+            data: &data,
+            data_dir: &settings.data_dir,
+            has_console,
+            issuer: issuer.as_deref(),
+        };
+        greeting.print(&clock)?;
+    } else {
+        let version = env!("CARGO_PKG_VERSION");
+        info!(version, %origin, %address, data_dir = %data.root().display(), "ready");
+    }
+    // Fails where no supervisor listens.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
 
     let followers = service.followers.clone();
     let stop = async move {
         tokio::select! { () = stopped() => {}, () = replaced.notified() => info!("another runner takes over") }
+        health.set_ready(false);
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
         // Without this, streams end only with their runs.
         followers.end();
     };
-    server::serve(listener, normalized(router), Limits::public(), stop).await;
+    server::serve_behind(listener, front, normalized(router), Limits::public(), stop).await;
     Ok(data)
-}
-
-async fn listen(port: u16) -> Result<TcpListener, ConfigError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(|error| {
-            ConfigError::new(format!(
-                "Port {port} of 127.0.0.1 cannot be used: {error}. Set PORT to another one."
-            ))
-        })
 }
 
 async fn stopped() {
@@ -214,79 +182,4 @@ async fn stopped() {
         return;
     }
     let _ = interrupt.await;
-}
-
-/// Returns the command that prints the variables for another terminal.
-fn env_command(arguments: &Arguments) -> String {
-    let command = match arguments.installed {
-        true => "millrace ops env",
-        false => "make -s env",
-    };
-    match arguments.data_dir == Path::new(DEFAULT_DATA_DIR) {
-        true => command.to_owned(),
-        false => format!("DATA_DIR='{}' {command}", arguments.data_dir.display()),
-    }
-}
-
-/// True if a secret printed here stays with the owner: the output is not a file that others can read.
-fn may_print(output: BorrowedFd<'_>) -> bool {
-    rustix::fs::fstat(output).is_ok_and(|file| {
-        FileType::from_raw_mode(file.st_mode) != FileType::RegularFile || file.st_mode & 0o044 == 0
-    })
-}
-
-/// What is said about access tokens.
-enum Shown {
-    /// A token of the developer.
-    Token(String),
-    /// Others can read the output.
-    Hidden,
-    /// The identity provider issues them.
-    OfProvider,
-}
-
-/// Prints what a caller needs. `env` is the command that prints it for a shell.
-fn greet(port: u16, data: &DataDir, (env, has_console): (&str, bool), shown: &Shown) {
-    let variables = match shown {
-        Shown::OfProvider => String::new(),
-        _ => format!("API, INGEST and TOKEN for another terminal:\n\neval \"$({env})\"\n\n"),
-    };
-    let token = match shown {
-        Shown::Hidden => "Others can read this file, so no token is printed here.".to_owned(),
-        Shown::OfProvider => {
-            "Access tokens are those of the identity provider in the settings; export one as TOKEN."
-                .to_owned()
-        }
-        Shown::Token(token) => format!(
-            "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours:\n\nexport TOKEN={token}"
-        ),
-    };
-    let base = format!("http://127.0.0.1:{port}");
-    let console = match has_console {
-        true => format!("{base}/console"),
-        false => "not built; `infra/console/build` builds it for MILLRACE_CONSOLE_DIR".to_owned(),
-    };
-    let text = format!(
-        r#"Millrace is ready.
-
-  console     {console}
-  API         {base}/api/v1
-  ingest      {base}/ingest
-  reference   {base}/docs
-  data        {}
-
-{variables}{token}
-
-Try:
-
-curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/prompts
-curl -s -H "Authorization: Bearer $TOKEN" -H 'content-type: application/json' {base}/api/v1/prompts \
-  -d '{{"name":"Greeting","role":"user","content_type":"handlebars","content":"Hello {{{{name}}}}!"}}'
-curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/audit-trail
-
-"#,
-        data.root().display(),
-    );
-    let mut out = io::stdout();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -1,5 +1,6 @@
 //! Listens to other processes of the data directory's owner: the operator command sends its hints to the
-//! queues of the runner that has the directory open, and another runner asks it to stop.
+//! queues of the runner that has the directory open, and another runner asks it to stop. The service's own runs call
+//! the API here.
 //!
 //! The queues offer only sending, because no other process reads them.
 
@@ -18,6 +19,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use platform::config::Secret;
+use platform::http::service::normalized;
 use platform::queue::{Delivery, MAX_DELAY, Queue};
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -45,18 +47,19 @@ struct Message {
     delay_ms: u64,
 }
 
-/// Serves these queues by name to callers with the secret, who can also have `stop` notified.
+/// Serves these queues by name to callers with the secret, who can also have `stop` notified, and the API to all.
 pub fn serve(
     listener: TcpListener,
     queues: Arc<BTreeMap<&'static str, Arc<LocalQueue>>>,
     stop: Arc<Notify>,
     secret: &Secret,
+    api: Router,
 ) {
     let router = Router::new()
         .route("/queues/{queue}", post(take))
         .route("/stop", post(end))
         .with_state(Served { queues, stop });
-    let router = guard::for_holders_of(secret.clone(), router);
+    let router = guard::for_holders_of(secret.clone(), router).fallback_service(normalized(api));
     tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
 }
 

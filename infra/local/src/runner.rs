@@ -127,6 +127,11 @@ impl Service {
         })
     }
 
+    /// Returns the settings, with the addresses of this process.
+    pub fn environment(&self) -> &Environment {
+        self.services.environment()
+    }
+
     /// Takes over the work of the previous process on the directory, and repeats what a schedule does in a
     /// deployment.
     pub fn resume_upkeep(&self) {

@@ -1,5 +1,5 @@
-//! Serves a port: limits the number of connections, and the time that each may take for the head of a
-//! request.
+//! Serves a port: limits the number of connections, and the time that each may take for a handshake and for the
+//! head of a request.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,13 +14,17 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use platform::http::ClientAddress;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_util::either::Either;
 use tower::Service;
 use tower::util::MapRequest;
 use tracing::{debug, warn};
 
+use crate::proxies::TrustedProxies;
 use crate::stalling::Stalling;
+use crate::tls::Tls;
 
 /// Ends of the connection that a request came on; a request extension.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +80,30 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Pause before the next accept, where the system has no free connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` completes, and then until the open requests are answered or a time limit passes.
+/// What stands between callers and a port.
+#[derive(Clone, Default)]
+pub struct Front {
+    pub tls: Option<Tls>,
+    pub proxies: TrustedProxies,
+}
+
+/// Serves without TLS and proxies; see [`serve_behind`].
 pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: impl Future<Output = ()>)
 where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    serve_behind(listener, Front::default(), service, limits, stop).await;
+}
+
+/// Serves until `stop` completes, and then until the open requests are answered or a time limit passes.
+pub async fn serve_behind<S>(
+    listener: TcpListener,
+    front: Front,
+    service: S,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
@@ -115,20 +140,32 @@ where
             .local_addr()
             .ok()
             .map(|server| Connection { caller, server });
+        let proxies = front.proxies.clone();
         let service = MapRequest::new(service.clone(), move |mut request: Request<Incoming>| {
+            let client = ClientAddress(proxies.caller(caller, request.headers()));
+            request.extensions_mut().insert(client);
             if let Some(ends) = ends {
                 request.extensions_mut().insert(ends);
             }
             request
         });
-        let connection = http.serve_connection(
-            TokioIo::new(Box::pin(Stalling::new(socket, limits.stall))),
-            TowerToHyperService::new(service),
-        );
-        let connection = graceful.watch(connection);
+        let (http, tls, watcher) = (http.clone(), front.tls.clone(), graceful.watcher());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "a connection ended early");
+            let socket = match &tls {
+                None => Ok(Some(Either::Left(socket))),
+                Some(tls) => tls.accept(socket).await.map(|stream| stream.map(Either::Right)),
+            };
+            let ended = match socket {
+                Ok(None) => Ok(()),
+                Ok(Some(socket)) => {
+                    let socket = TokioIo::new(Box::pin(Stalling::new(socket, limits.stall)));
+                    let connection = http.serve_connection(socket, TowerToHyperService::new(service));
+                    watcher.watch(connection).await.map_err(Either::Left)
+                }
+                Err(error) => Err(Either::Right(error)),
+            };
+            if let Err(error) = ended {
+                debug!(?error, "a connection ended early");
             }
             drop(permit);
         });

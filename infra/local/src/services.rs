@@ -2,7 +2,7 @@
 //! wired by the code that wires those of AWS.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use embedded::files::FileObjects;
@@ -68,7 +68,7 @@ enum Own {
 }
 
 /// Variables with a value of this process, beside those of its queues and its bucket.
-const OWN: [(Variable, Own); 15] = [
+const OWN: [(Variable, Own); 14] = [
     (variables::RECORDS_TABLE, Own::Text(RECORDS_TABLE)),
     (variables::AUDIT_TABLE, Own::Text(AUDIT_TABLE)),
     (variables::RUNS_TABLE, Own::Text(RUNS_TABLE)),
@@ -83,7 +83,6 @@ const OWN: [(Variable, Own); 15] = [
     (variables::DIGEST_KEY, Own::Text(DIGEST_KEY)),
     (variables::TOKEN_ISSUER, Own::Text(ISSUER)),
     (variables::TOKEN_AUDIENCE, Own::Text(AUDIENCE)),
-    (variables::CORS_ORIGINS, Own::Text("*")),
     (variables::CACHE_DIR, Own::Path("cache")),
     (variables::JWKS, Own::Path("keys/jwks.json")),
     (variables::PAGE_TOKEN_KEY, Own::Secret("page-tokens")),
@@ -104,12 +103,14 @@ pub(crate) const RECORDS_FILE: &str = "records.sqlite";
 /// Maximum number of expired records that are removed at once.
 pub const EXPIRED_AT_ONCE: usize = 10_000;
 
-/// Ports of the runner on the loopback interface: all that it listens at.
+/// Ports that the runner listens at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ports {
-    /// Of the API, which runs call, and of everything else that is public.
+    /// Of everything that callers reach.
     pub public: u16,
-    pub queues: u16,
+    /// On the loopback interface, of the queues, and of the API for the service's own runs: these need no
+    /// certificate.
+    pub internal: u16,
 }
 
 /// Services of a data directory: records and objects, keys, queues in memory, and what it uses of AWS.
@@ -197,11 +198,15 @@ impl Services {
     /// Returns the same services for a runner that listens at these ports.
     #[must_use]
     pub fn at(self, ports: Ports) -> Self {
-        let origin = format!("http://{}:{}", Ipv4Addr::LOCALHOST, ports.public);
-        let api = (variables::API_URL, format!("{origin}{API_ROOT}"));
+        let at = |port| format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
+        let origin = self.environment.optional(variables::PUBLIC_URL);
+        let origin = origin.map_or_else(|| at(ports.public), str::to_owned);
+        let api = format!("{}{API_ROOT}", at(ports.internal));
         Self {
-            environment: self.environment.with([api]),
             objects: self.objects.with_links(&origin, self.layers.clock()),
+            environment: self
+                .environment
+                .with([(variables::API_URL, api), (variables::PUBLIC_URL, origin)]),
             ports,
             ..self
         }
@@ -330,7 +335,7 @@ impl Backend for Services {
 
     fn own_servers(&self) -> OwnServers {
         OwnServers {
-            ports: vec![self.ports.public, self.ports.queues],
+            ports: vec![self.ports.public, self.ports.internal],
             names: Hosts::from_environment(&self.environment).names().to_vec(),
         }
     }
@@ -404,12 +409,21 @@ pub(crate) fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigE
 }
 
 /// Listens on a free port of this machine.
-pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), ConfigError> {
+pub(crate) async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
     let broken =
         |error: std::io::Error| ConfigError::new(format!("No port of 127.0.0.1 can be used: {error}."));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
     Ok((listener, address))
+}
+
+/// Listens at the address that a variable names.
+pub(crate) async fn listen_at(variable: Variable, address: SocketAddr) -> Result<TcpListener, ConfigError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        ConfigError::new(format!(
+            "The variable {variable} is '{address}', which cannot be listened at: {error}. Set it to another one."
+        ))
+    })
 }
 
 #[cfg(test)]

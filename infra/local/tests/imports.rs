@@ -203,7 +203,7 @@ fn stores(
     cache: &str,
 ) -> DataStores {
     let config = StoreConfig {
-        program: Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace"))),
+        program: Some(tests::binary("millrace")),
         directory: folder.path().join(cache),
         cache_bytes: 1_024 * 1_024,
         max_copied_bytes: 0,

@@ -1,7 +1,7 @@
 //! `ops env`: prints the variables that a shell needs to call the local runner.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
@@ -26,14 +26,14 @@ pub fn run(target: &TargetArguments, output: Output) -> Result<()> {
     let data = target.keys()?;
     let origin = data.origin().ok_or_else(|| {
         Error::invalid(format!(
-            "The runner has not been started over the data directory {} yet: `make run` starts it.",
+            "The runner has not been started over the data directory {} yet: `millrace` starts it.",
             data.root().display()
         ))
     })?;
-    if !answers(&origin) {
+    if !data.address().is_some_and(answers) {
         let _ = writeln!(
             std::io::stderr(),
-            "ops: no runner answers at {origin}; start it over the data directory {}",
+            "millrace ops: no runner answers at {origin}; start it over the data directory {}",
             data.root().display()
         );
     }
@@ -56,8 +56,9 @@ pub fn run(target: &TargetArguments, output: Output) -> Result<()> {
 }
 
 /// True if the port of the last running runner accepts connections.
-fn answers(origin: &str) -> bool {
-    let address = origin.strip_prefix("http://").unwrap_or(origin);
-    let address = address.parse::<SocketAddr>();
-    address.is_ok_and(|address| TcpStream::connect_timeout(&address, PROBE).is_ok())
+fn answers(mut address: SocketAddr) -> bool {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    TcpStream::connect_timeout(&address, PROBE).is_ok()
 }

@@ -29,8 +29,8 @@ async fn a_processed_document_is_published_and_counted_locally() {
         .replace("\"demo\"", &format!("\"{}\"", scope.project));
     let data = events.data_dir();
     let script = format!(
-        "set -e\nops() {{ '{}' --data-dir '{}' \"$@\"; }}\n{}\n{commands}",
-        binary("ops").display(),
+        "set -e\nops() {{ '{}' ops --data-dir '{}' \"$@\"; }}\n{}\n{commands}",
+        binary("millrace").display(),
         data.display(),
         "call() { curl -sS --noproxy '*' -H \"Authorization: Bearer $TOKEN\" -H 'content-type: application/json' \"$@\"; echo; }"
     );
@@ -61,7 +61,7 @@ fn the_page_shows_the_sample_and_a_process_that_is_sound() {
     let data = folder.path().join("data");
     let mut millrace = tests::Process::start(&data, &folder.path().join("log"), &[]);
     let loaded = tests::run(
-        "ops",
+        tests::OPS,
         &[
             "--data-dir",
             data.to_str().unwrap(),

@@ -12,7 +12,7 @@ use crate::artifact::{CHECKOUT, output, platform};
 /// Writes the bill of this machine's programs, which holds it against the schema, and returns it.
 fn bill(file: &Path) -> Value {
     let mut command = Command::new(tests::dist_tool("python"));
-    command.args(["-B", "infra/dist/sbom.py", "millrace", &platform(), "local"]);
+    command.args(["-B", "infra/dist/sbom.py", "millrace", &platform(), "millrace"]);
     output(command.arg(file).current_dir(CHECKOUT));
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }

@@ -23,4 +23,12 @@ mod operator {
 mod read_only;
 mod retention;
 mod runner;
+/// `millrace serve`.
+#[cfg(unix)]
+mod serve {
+    mod acme;
+    mod restart;
+    mod start;
+    mod tls;
+}
 mod shards;

@@ -107,7 +107,7 @@ fn bad_arguments_and_variables_are_refused_by_name() {
         (&["--port", "many"][..], "many"),
         (&["--port", "65536"], "65536"),
         (&["--prot", "0"], "--prot"),
-        (&["serve"], "serve"),
+        (&["server"], "server"),
     ] {
         let refused = run("millrace", arguments, &[("DATA_DIR", &data_dir)]).expect_refusal();
         assert!(refused.stderr.contains(part), "{refused:?}");

@@ -63,7 +63,7 @@ async fn the_command_says_what_it_changed_and_refuses_what_it_cannot_locally() {
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert_eq!(
             refused.stderr,
-            format!("ops: A project has from 1 to 64 shards; {number} is not among them.\n")
+            format!("millrace ops: A project has from 1 to 64 shards; {number} is not among them.\n")
         );
     }
     assert_eq!(shards(&["-1"]).code, Some(2));

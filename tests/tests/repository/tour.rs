@@ -16,8 +16,7 @@ const PATIENCE: [u32; 3] = [1, 4, 16];
 #[tokio::test]
 async fn every_command_prints_what_the_page_shows_locally() {
     let model = StandIn::start();
-    let mut variables = model.variables().to_vec();
-    variables.push(("MILLRACE_LOCAL_TARGETS", "true"));
+    let variables = model.variables();
     let page = fs::read_to_string(PAGE).unwrap();
     let steps = steps(&page);
     assert!(
@@ -36,7 +35,7 @@ async fn every_command_prints_what_the_page_shows_locally() {
 #[tokio::test]
 async fn the_readme_prints_what_it_shows_locally() {
     let mut steps = steps(&fs::read_to_string(README).unwrap());
-    steps.retain(|step| step.commands.contains("make -s env"));
+    steps.retain(|step| step.commands.contains("millrace ops env"));
     assert_eq!(steps.len(), 1);
     check(&steps, &[]).await;
 }

@@ -103,7 +103,8 @@ impl Runner {
 
     /// Returns the operator command, with the runner's settings: it finds the records by them.
     pub fn ops(&self) -> Result<Command> {
-        let mut command = programs::command(&programs::binary("ops")?);
+        let mut command = programs::command(&programs::binary("millrace")?);
+        command.arg("ops");
         command.arg("--data-dir").arg(&self.data_dir);
         command.envs(self.settings.iter().cloned());
         Ok(command)

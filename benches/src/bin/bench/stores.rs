@@ -147,8 +147,8 @@ async fn timed(request: reqwest::RequestBuilder) -> Result<f64> {
 
 pub fn put_artifact(data_dir: &Path, file: &Path, uri: &str) -> Result<()> {
     programs::run(
-        programs::command(&programs::binary("ops")?)
-            .arg("--data-dir")
+        programs::command(&programs::binary("millrace")?)
+            .args(["ops", "--data-dir"])
             .arg(data_dir)
             .args(["artifact", "put"])
             .arg(file)

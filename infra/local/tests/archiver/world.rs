@@ -248,5 +248,5 @@ pub fn envelope(id: &str, time: &str, details: &Value) -> Value {
 
 /// Returns the program whose `main` starts child processes.
 fn program() -> PathBuf {
-    env!("CARGO_BIN_EXE_millrace").into()
+    tests::binary("millrace")
 }

@@ -234,7 +234,7 @@ pub(crate) async fn ids_of(snapshot: &Snapshot) -> Result<Vec<String>> {
 fn store(services: &Services, directory: PathBuf, cache_bytes: u64) -> LogStore {
     let table = |name| services.table(name);
     let config = LogStoreConfig {
-        program: Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace"))),
+        program: Some(tests::binary("millrace")),
         directory,
         cache_bytes,
         query_memory_bytes: 512 << 20,

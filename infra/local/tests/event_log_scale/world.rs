@@ -41,7 +41,7 @@ impl World {
         let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
         let objects = services.bucket(DATA_BUCKET);
         // The test program cannot run as a child of the engine.
-        let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace")));
+        let program = Some(tests::binary("millrace"));
         let store = LogStoreConfig {
             program: program.clone(),
             directory: folder.path().join("store"),

@@ -141,6 +141,46 @@ pub const HOSTS: Variable = variable(
     "MILLRACE_HOSTS",
     "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
 );
+pub const LISTEN: Variable = variable(
+    "MILLRACE_LISTEN",
+    "for the local runner, optional: address and port to listen on; default 127.0.0.1 and PORT",
+);
+pub const PUBLIC_URL: Variable = variable(
+    "MILLRACE_PUBLIC_URL",
+    "for the local runner: URL under which callers reach it, such as https://millrace.example.com; in development optional",
+);
+pub const TRUSTED_PROXIES: Variable = variable(
+    "MILLRACE_TRUSTED_PROXIES",
+    "for the local runner, optional: addresses and networks of proxies whose header X-Forwarded-For counts, comma-joined",
+);
+pub const METRICS_LISTEN: Variable = variable(
+    "MILLRACE_METRICS_LISTEN",
+    "for the local runner, optional: address and port of /metrics, /healthz and /readyz, such as 127.0.0.1:9464",
+);
+pub const TLS_CERTIFICATE: Variable = variable(
+    "MILLRACE_TLS_CERTIFICATE",
+    "for the local runner, optional: file with its certificate chain in PEM; with MILLRACE_TLS_KEY",
+);
+pub const TLS_KEY: Variable = variable(
+    "MILLRACE_TLS_KEY",
+    "for the local runner, optional: file with the private key of its certificate in PEM",
+);
+pub const ACME_DOMAINS: Variable = variable(
+    "MILLRACE_ACME_DOMAINS",
+    "for the local runner, optional: domains that it gets a certificate for by ACME, comma-joined",
+);
+pub const ACME_CONTACT: Variable = variable(
+    "MILLRACE_ACME_CONTACT",
+    "for the local runner, optional: mail address for messages of the certificate authority",
+);
+pub const ACME_DIRECTORY: Variable = variable(
+    "MILLRACE_ACME_DIRECTORY",
+    "for the local runner, optional: URL of the certificate authority's directory; default Let's Encrypt",
+);
+pub const ACME_ROOTS: Variable = variable(
+    "MILLRACE_ACME_ROOTS",
+    "for the local runner, optional: file with the root certificates of that directory in PEM, where it is a private one",
+);
 pub const IMPORT_QUEUE: Variable = variable(
     "MILLRACE_IMPORT_QUEUE",
     "URL of the SQS queue of imports that run in the background",
@@ -326,6 +366,16 @@ pub const ALL: &[Variable] = &[
     INGEST_CONCURRENCY,
     LOCAL_TARGETS,
     HOSTS,
+    LISTEN,
+    PUBLIC_URL,
+    TRUSTED_PROXIES,
+    METRICS_LISTEN,
+    TLS_CERTIFICATE,
+    TLS_KEY,
+    ACME_DOMAINS,
+    ACME_CONTACT,
+    ACME_DIRECTORY,
+    ACME_ROOTS,
     IMPORT_QUEUE,
     IMPORT_BUCKETS,
     GCS_CREDENTIALS,

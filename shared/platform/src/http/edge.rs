@@ -1,5 +1,6 @@
 //! Wraps every function in its outermost layer: request id, one log line, and error body.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ use crate::ids;
 /// Id in every answer, log line and audit record of a request; a request extension.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
+
+/// Address of the caller, where the server knows it; a request extension.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientAddress(pub IpAddr);
 
 /// `retry-after` of an answer for a busy or unavailable service, in seconds.
 const BUSY_S: u64 = 1;
@@ -152,6 +157,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         .unwrap_or_else(|| ids::new_id(began));
     let base_path = request.extensions_mut().remove::<BasePath>();
     let deadline = request.extensions().get::<Deadline>().cloned();
+    let client = request.extensions_mut().remove::<ClientAddress>();
     request.extensions_mut().insert(RequestId(id.clone()));
     let method = request.method().clone();
     // Without the query, which may contain a token.
@@ -165,6 +171,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         request_id = id,
         gateway_request_id = aws.gateway_request_id,
         trace_id = aws.trace_id,
+        client = client.map(|ClientAddress(address)| tracing::field::display(address)),
         account = tracing::field::Empty,
         project = tracing::field::Empty,
         principal = tracing::field::Empty,

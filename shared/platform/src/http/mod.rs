@@ -33,7 +33,7 @@ pub use authenticate::{
     API_KEY_PREFIX, Caller, Credentials, PROJECT_HEADER, Presented, Recheck, authenticate,
 };
 pub use call::Call;
-pub use edge::edge;
+pub use edge::{ClientAddress, edge};
 pub use invocation::API_ROOT;
 pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part};
 pub use known::SomeKnown;

@@ -26,12 +26,12 @@ pub fn blocks(page: &str, from: &str, to: &str) -> Vec<String> {
 pub fn bash(commands: &str, token: &str, folder: &Path) -> String {
     let tools = blocks(RUNBOOK, "## Tools", "### The log").swap_remove(0);
     let tools = tools.replace("STACK=millrace-dev", &format!("STACK={STACK}"));
-    let ops = binary("ops");
+    let ops = binary("millrace");
     let script = format!(
         r#"exec 2>&1
 {tools}
 sleep() {{ command sleep 0.1; }}
-make() {{ shift 2; bash -c "exec '{}' ${{1#ARGS=}}"; }}
+make() {{ shift 2; bash -c "exec '{}' ops ${{1#ARGS=}}"; }}
 {commands}"#,
         ops.display(),
     );

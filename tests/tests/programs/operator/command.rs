@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tests::samples::prompt;
-use tests::{Operator, Persona, Service, redacted, run};
+use tests::{OPS, Operator, Persona, Service, redacted, run};
 
 #[test]
 fn every_command_explains_itself() {
@@ -38,7 +38,7 @@ fn every_command_explains_itself() {
         (&["interaction", "load", "--help"], &["\"prompts\""]),
         (&["check", "--help"], &["--data-dir"]),
     ] {
-        let help = run("ops", arguments, &[]).expect_success();
+        let help = run(OPS, arguments, &[]).expect_success();
         for word in words {
             assert!(
                 help.stdout.contains(word),
@@ -48,8 +48,7 @@ fn every_command_explains_itself() {
         }
         assert_eq!(help.stderr, "");
     }
-    run("ops", &["--version"], &[]).expect_success();
-    let bare = run("ops", &[], &[]).expect_refusal();
+    let bare = run(OPS, &[], &[]).expect_refusal();
     assert!(bare.stderr.contains("Usage"), "{bare:?}");
 }
 
@@ -220,12 +219,14 @@ async fn env_prints_the_addresses_and_a_token_locally() {
 #[test]
 fn shells_are_given_completions() {
     for shell in ["bash", "zsh", "fish"] {
-        let script = run("ops", &["completion", shell], &[]).expect_success().stdout;
+        let script = run("millrace", &["completion", shell], &[])
+            .expect_success()
+            .stdout;
         for word in ["millrace", "ops", "redrive", "data-dir"] {
             assert!(script.contains(word), "{shell} {word}");
         }
     }
-    run("ops", &["completion", "tcsh"], &[]).expect_refusal();
+    run("millrace", &["completion", "tcsh"], &[]).expect_refusal();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests `ops process`: what is stored, what is refused with all its faults, and that no secret is shown.
 
 use serde_json::{Value, json};
-use tests::{Persona, Service, run};
+use tests::{OPS, Persona, Service, run};
 
 fn definition(version: &str, value: u32) -> String {
     format!(
@@ -38,9 +38,9 @@ fn the_commands_explain_themselves() {
                 "Examples",
             ],
         ),
-        (&["--help"], &["ops process load"]),
+        (&["--help"], &["process load order.yaml"]),
     ] {
-        let help = run("ops", arguments, &[]).expect_success().stdout;
+        let help = run(OPS, arguments, &[]).expect_success().stdout;
         for word in words {
             assert!(
                 help.contains(word),
@@ -48,7 +48,9 @@ fn the_commands_explain_themselves() {
             );
         }
     }
-    let script = run("ops", &["completion", "bash"], &[]).expect_success().stdout;
+    let script = run("millrace", &["completion", "bash"], &[])
+        .expect_success()
+        .stdout;
     assert!(script.contains("value-file"));
 }
 

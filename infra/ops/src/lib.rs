@@ -1,10 +1,9 @@
-//! `ops`: the operator's command; one subcommand per file.
+//! The operator's command, `millrace ops`; one subcommand per file.
 
 mod artifact;
 mod audit;
 mod backup;
 mod check;
-mod completion;
 mod delivery;
 mod env;
 mod event;
@@ -33,7 +32,7 @@ mod whoami;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Args, Subcommand};
 use output::Output;
 use platform::{Error, Result};
 use target::TargetArguments;
@@ -42,9 +41,9 @@ use target::TargetArguments;
 ///
 /// Works on the data directory of the local runner, whether the runner is running or not, or on a deployed
 /// stage.
-#[derive(Parser)]
-#[command(name = "ops", version, arg_required_else_help = true, after_help = EXAMPLES)]
-struct Arguments {
+#[derive(Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
     #[command(flatten)]
     target: TargetArguments,
     /// Prints JSON, for scripts.
@@ -54,40 +53,40 @@ struct Arguments {
     command: Command,
 }
 
-const EXAMPLES: &str = r#"Examples:
-  ops env                                       what a shell needs to call the local runner: eval "$(ops env)"
-  ops token                                     a token for the local runner
-  ops token --roles reader --project other      the same, of somebody who may only read
-  ops key create ci --roles automation          an API key, shown once
-  ops member add 'auth0|64fe' --roles developer   a user of an identity provider as a member of the project
-  ops whoami --token -                          what a token on standard input means here
-  ops prompt publish <id>                       publish the current version of a prompt template
-  ops interaction load interactions.json        load prompts with a model, for conditions and agents
-  ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
-  ops secret set shop --value-file f --for shop/order --host api.shop.example
-                                                a secret that a process sends to a host; its value is never an argument
-  ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
-  ops artifact list uploads/                    the files that were uploaded, each to remove with 'artifact remove'
-  ops project shards 4                          spread a project's listings over more partitions of DynamoDB
-  ops store compact <id>                        merge the small files of a data store
-  ops store collect --keep-versions-days 90     remove what nothing needs any longer
-  ops run start Steps steps:=3                  start a workflow run of the local runner's sample type
-  ops run list --query "WorkflowType = 'Steps'" list workflow runs
-  ops event match --file event.json             say which subscriptions match an event, and why the others do not
-  ops delivery list --status failed             what was not delivered
-  ops delivery redrive --subscription <id>      try that again
-  ops receiver --secret whsec_…                 receive webhooks on port 4000 and print them
-  ops model                                     stand in for a language model on port 4010
-  ops audit verify copy --key audit-key.pem --notes digests.txt
-                                                check a copy of the log against its signed digests
-  ops audit key --rotate                        replace the key of the digests; with it, sign each log
-  ops audit export --from 2026-11-01 --to 2026-11-30 --format csv audit.csv
-                                                the audit records of a month; --kind events for events
-  ops check                                     hold the stored data against the invariants
-  ops backup millrace.tar.zst                   copy records, objects and keys to one file, while the runner runs
-  ops restore millrace.tar.zst --data-dir new   make a data directory of such a file
-  ops tenant export --project old old-project   write everything of a project into a folder
-  ops tenant erase --project old                say what would be erased; with --yes, erase it
+const EXAMPLES: &str = r#"Examples, each after `millrace ops`:
+  env                                       what a shell needs to call the local runner: eval "$(millrace ops env)"
+  token                                     a token for the local runner
+  token --roles reader --project other      the same, of a user who may only read
+  key create ci --roles automation          an API key, shown once
+  member add 'auth0|64fe' --roles developer   a user of an identity provider as a member of the project
+  whoami --token -                          what a token on standard input means here
+  prompt publish <id>                       publish the current version of a prompt template
+  interaction load interactions.json        load prompts with a model, for conditions and agents
+  process load order.yaml                   store a process, which subscriptions name as its namespace/name
+  secret set shop --value-file f --for shop/order --host api.shop.example
+                                          a secret that a process sends to a host; its value is never an argument
+  artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
+  artifact list uploads/                    the files that were uploaded, each to remove with 'artifact remove'
+  project shards 4                          spread a project's listings over more partitions of DynamoDB
+  store compact <id>                        merge the small files of a data store
+  store collect --keep-versions-days 90     remove what nothing needs any longer
+  run start Steps steps:=3                  start a workflow run of the local runner's sample type
+  run list --query "WorkflowType = 'Steps'" list workflow runs
+  event match --file event.json             say which subscriptions match an event, and why the others do not
+  delivery list --status failed             what was not delivered
+  delivery redrive --subscription <id>      try that again
+  receiver --secret whsec_…                 receive webhooks on port 4000 and print them
+  model                                     stand in for a language model on port 4010
+  audit verify copy --key audit-key.pem --notes digests.txt
+                                          check a copy of the log against its signed digests
+  audit key --rotate                        replace the key of the digests; with it, sign each log
+  audit export --from 2026-11-01 --to 2026-11-30 --format csv audit.csv
+                                          the audit records of a month; --kind events for events
+  check                                     hold the stored data against the invariants
+  backup millrace.tar.zst                   copy records, objects and keys to one file, while the runner runs
+  restore millrace.tar.zst --data-dir new   make a data directory of such a file
+  tenant export --project old old-project   write everything of a project into a folder
+  tenant erase --project old                say what would be erased; with --yes, erase it
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
 MILLRACE_RUNS_TABLE, MILLRACE_EVENTS_TABLE, MILLRACE_TASK_QUEUE, MILLRACE_EVENT_BUS and MILLRACE_DATA_BUCKET (the
@@ -160,23 +159,16 @@ enum Command {
     Receiver(receiver::ReceiverArguments),
     /// Serves a stand-in for a language model on this machine, to try agents and semantic conditions.
     Model(model::ModelArguments),
-    /// Prints the completion script of a shell.
-    Completion(completion::CompletionArguments),
 }
 
-fn main() -> ExitCode {
-    lake::run_if_child();
-    start()
-}
-
+/// Runs a command to its end. A child process of data stores must have been started before by `main`.
 #[tokio::main]
-async fn start() -> ExitCode {
-    let arguments = Arguments::parse();
+pub async fn run(arguments: Arguments) -> ExitCode {
     let output = Output { json: arguments.json };
-    match run(arguments, output).await {
+    match dispatch(arguments, output).await {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "ops: {}", message(&error));
+            let _ = writeln!(std::io::stderr(), "millrace ops: {}", message(&error));
             ExitCode::FAILURE
         }
     }
@@ -198,10 +190,9 @@ fn message(error: &Error) -> String {
     }
 }
 
-async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
+async fn dispatch(arguments: Arguments, output: Output) -> Result<ExitCode> {
     let target = &arguments.target;
     match arguments.command {
-        Command::Completion(command) => completion::run(&command, Arguments::command())?,
         Command::Receiver(command) => receiver::run(command).await?,
         Command::Model(command) => model::run(command).await?,
         Command::Backup(command) => backup::run(command, target, output).await?,
