@@ -91,6 +91,9 @@ def ask(api, token, emulated):
         except urllib.error.HTTPError as error:
             raise Fault(f"It answers {path} with {error.code}: {error.read().decode(errors='replace')}") from error
 
+    with urllib.request.urlopen(f"{api.removesuffix('/api/v1')}/console", timeout=READY_WITHIN_S) as page:
+        if b"<html" not in page.read():
+            raise Fault("It serves no console.")
     store = call("/data", {"name": "Check"})["id"]
     if emulated:
         if (name := call(f"/data/{store}")["name"]) != "Check":
