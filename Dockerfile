@@ -9,7 +9,7 @@ ADD --chown=0:0 ${TARBALL} /opt/
 # Its folder is named by version and platform.
 ARG FOLDER
 ENV PATH=/opt/${FOLDER}:/usr/bin:/bin \
-    DATA_DIR=/var/lib/millrace \
+    DATA_DIR=/var/lib/millrace/data \
     MILLRACE_LISTEN=0.0.0.0:3000 \
     MILLRACE_METRICS_LISTEN=0.0.0.0:9464
 

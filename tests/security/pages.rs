@@ -102,6 +102,6 @@ async fn no_token_is_printed_where_others_read_locally() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(printed.contains("TOKEN=ey"), has_token, "{mode:o}: {printed}");
-        assert!(printed.contains("make -s env)\""), "{printed}");
+        assert!(printed.contains("millrace ops env)\""), "{printed}");
     }
 }

@@ -75,7 +75,7 @@ fn beside_program() -> Option<PathBuf> {
 async fn token(State(tokens): State<Tokens>, request: Request) -> Result<impl IntoResponse> {
     if !is_from_own_page(&request) {
         return Err(Error::forbidden(
-            "Only the console's own page gets a token here. `make -s token` prints one.",
+            "Only the console's own page gets a token here. `millrace ops token` prints one.",
         ));
     }
     if !has_proof(&request, &tokens.proof) {
@@ -85,7 +85,7 @@ async fn token(State(tokens): State<Tokens>, request: Request) -> Result<impl In
     }
     if !is_from_own_user(&request) {
         return Err(Error::forbidden(
-            "Another user of this machine runs this service, or a proxy is in front of it. Ask its user for a token of `make -s token`.",
+            "Another user of this machine runs this service, or a proxy is in front of it. Ask its user for a token of `millrace ops token`.",
         ));
     }
     let token = tokens

@@ -444,7 +444,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
         let services = Services::open(&data).unwrap().at(Ports::default());
-        let own = [variables::CACHE_MB, variables::JWKS];
+        let own = [variables::CACHE_MB, variables::JWKS, variables::PUBLIC_URL];
         for variable in variables::ALL.iter().filter(|variable| !own.contains(variable)) {
             let is_refused = refuse_ignored(&environment(&[(*variable, "x")])).is_err();
             let is_set = services.environment().optional(*variable).is_some();

@@ -277,21 +277,24 @@ mod tests {
     #[test]
     fn a_value_that_does_not_fit_is_refused_by_name() {
         for (arguments, name) in [
-            (&["--listen", "443"][..], "MILLRACE_LISTEN"),
-            (&["--listen", "example.com:443"], "MILLRACE_LISTEN"),
-            (&["--metrics-listen", "9464"], "MILLRACE_METRICS_LISTEN"),
-            (&["--trusted-proxies", "10.0.0.0/33"], "MILLRACE_TRUSTED_PROXIES"),
+            (&["--listen", "443"][..], variables::LISTEN.name),
+            (&["--listen", "example.com:443"], variables::LISTEN.name),
+            (&["--metrics-listen", "9464"], variables::METRICS_LISTEN.name),
+            (
+                &["--trusted-proxies", "10.0.0.0/33"],
+                variables::TRUSTED_PROXIES.name,
+            ),
             (
                 &["--trusted-proxies", "proxy.example"],
-                "MILLRACE_TRUSTED_PROXIES",
+                variables::TRUSTED_PROXIES.name,
             ),
-            (&["--tls-key", "key.pem"], "MILLRACE_TLS_CERTIFICATE"),
+            (&["--tls-key", "key.pem"], variables::TLS_CERTIFICATE.name),
             (
                 &["--acme-directory", "https://ca.example"],
-                "MILLRACE_ACME_DOMAINS",
+                variables::ACME_DOMAINS.name,
             ),
-            (&["--acme-domains", "*.example.com"], "MILLRACE_ACME_DOMAINS"),
-            (&["--acme-domains", "10.0.0.1"], "MILLRACE_ACME_DOMAINS"),
+            (&["--acme-domains", "*.example.com"], variables::ACME_DOMAINS.name),
+            (&["--acme-domains", "10.0.0.1"], variables::ACME_DOMAINS.name),
             (
                 &[
                     "--acme-domains",
@@ -301,7 +304,7 @@ mod tests {
                     "--tls-certificate",
                     "c",
                 ],
-                "MILLRACE_ACME_DOMAINS",
+                variables::ACME_DOMAINS.name,
             ),
         ] {
             let all: Vec<_> = arguments.iter().chain(&URL).copied().collect();

@@ -58,7 +58,7 @@ Next:
 
   make test-workflows                                     its test, and its stored history
   make run                                                in one terminal; in another:
-  make -s ops ARGS="run start {names['type']} name=Ada"
+  millrace ops run start {names['type']} name=Ada
 
 docs/workflow-types.md says what its code can do."""
     )

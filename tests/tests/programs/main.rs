@@ -7,6 +7,7 @@ mod backup {
 }
 #[cfg(target_os = "linux")]
 mod disk_full;
+mod formats;
 mod lambda_freeze;
 /// Commands of the guide and the runbook, against a stack in an emulator: `make test-operations`.
 mod operations {

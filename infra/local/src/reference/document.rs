@@ -143,7 +143,9 @@ fn describe(api: TransformOpenApi) -> TransformOpenApi {
         SecurityScheme::Http {
             scheme: "bearer".to_owned(),
             bearer_format: Some("JWT".to_owned()),
-            description: Some("An access token. `make token` prints one for the local service.".to_owned()),
+            description: Some(
+                "An access token. `millrace ops token` prints one for the local service.".to_owned(),
+            ),
             extensions: Default::default(),
         },
     )

@@ -31,7 +31,7 @@ echo "{MARK} restored: $?"
 unset MILLRACE_RECORDS_TABLE MILLRACE_RUNS_TABLE MILLRACE_EVENTS_TABLE MILLRACE_AUDIT_TABLE
 export MILLRACE_RECORDS_TABLE=$(output RecordsTable) MILLRACE_AUDIT_TABLE=$(output AuditTable)
 export MILLRACE_RUNS_TABLE=$(output RunsTable) MILLRACE_EVENTS_TABLE=$(output EventsTable)
-make -s ops ARGS="--deployed check"
+millrace ops --deployed check
 echo "{MARK} in place: $?"
 echo "{MARK} later: $(aws dynamodb get-item --table-name "$(resource Records)" --key '{{"pk":{{"S":"later"}},"sk":{{"S":"later"}}}}')"
 "#

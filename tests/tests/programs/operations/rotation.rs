@@ -51,7 +51,7 @@ async fn rotation_of_the_runbook_refuses_no_call_and_breaks_no_log() {
     assert_eq!(keys.matches("verifies").count(), 1, "{keys}");
 
     let signed = step(
-        "export MILLRACE_DIGEST_KEY=$(output DigestKeyArns)\nmake -s ops ARGS=\"--deployed audit archive --sign --all-logs\"",
+        "export MILLRACE_DIGEST_KEY=$(output DigestKeyArns)\nmillrace ops --deployed audit archive --sign --all-logs",
     );
     signed.join().unwrap();
     let verified = step(&format!("{digests}\n{sign}")).join().unwrap();

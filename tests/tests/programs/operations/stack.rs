@@ -21,7 +21,7 @@ pub fn blocks(page: &str, from: &str, to: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs commands in a folder, after the functions of the runbook. `make -s ops` is the program under test,
+/// Runs commands in a folder, after the functions of the runbook. `millrace` is the program under test,
 /// and the emulator needs shorter pauses than AWS. Returns what they print.
 pub fn bash(commands: &str, token: &str, folder: &Path) -> String {
     let tools = blocks(RUNBOOK, "## Tools", "### The log").swap_remove(0);
@@ -31,7 +31,7 @@ pub fn bash(commands: &str, token: &str, folder: &Path) -> String {
         r#"exec 2>&1
 {tools}
 sleep() {{ command sleep 0.1; }}
-make() {{ shift 2; bash -c "exec '{}' ops ${{1#ARGS=}}"; }}
+millrace() {{ '{}' "$@"; }}
 {commands}"#,
         ops.display(),
     );
