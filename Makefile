@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy clean
+.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy dist clean
 
 # Passed on to the program that a target starts.
 ARGS ?=
@@ -12,6 +12,8 @@ ARGS ?=
 ARCH ?= arm64
 # Where `make install` puts the programs.
 PREFIX ?= $(HOME)/.local
+# What `make dist` makes: platforms, lambda-arm64, lambda-x86_64; by default for this machine.
+WHAT ?=
 # CI must build what was committed.
 LOCKED := $(if $(CI),--locked)
 
@@ -83,8 +85,8 @@ test: ## All of the checks that CI runs, a step each in tests/all
 test-console: library ## The console in a browser, whole (CHROMIUM=program ARGS="runs")
 	@cargo build -q $(LOCKED) --workspace --bins; infra/console/screens $(ARGS)
 
-test-lambda: library ## The black-box suite against the Lambda functions (CALLS=file records AWS calls)
-	@PORT='$(PORT)' CALLS='$(CALLS)' tests/run infra/ministack/test $(ARGS)
+test-lambda: library ## The black-box suite against the Lambda functions (CALLS=file records AWS calls, RELEASE=archive)
+	@PORT='$(PORT)' CALLS='$(CALLS)' RELEASE='$(RELEASE)' tests/run infra/ministack/test $(ARGS)
 
 test-operations: library ## The restore and the rotation of keys, by the commands of the pages, against the Lambda functions in an emulator
 	@cargo build -q $(LOCKED) --workspace --bins; cargo test -q $(LOCKED) -p tests --test programs --no-run
@@ -132,14 +134,19 @@ build: ## Build the Lambda functions, and collect them for a deployment (ARCH=ar
 preflight: ## Check that `make deploy` can succeed; changes nothing in AWS (ARGS="…")
 	@"$$(infra/tools/python infra/sam/requirements.txt)/python" -B infra/sam/preflight.py $(ARCH) $(ARGS)
 
-# In this order: nothing is built before the checks pass.
-deploy: preflight build ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`)
-	@infra/sam/check-config $(ARCH) $(ARGS); infra/sam/sam deploy $(ARGS)
+# In this order: nothing is built before the checks pass. A release checks itself, and nothing is built.
+deploy: $(if $(RELEASE),,preflight build) ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`, RELEASE=version, archive or folder)
+	@$(if $(RELEASE),infra/sam/release '$(RELEASE)' $(ARCH) $(ARGS),infra/sam/check-config $(ARCH) $(ARGS); infra/sam/sam deploy $(ARGS))
 
 # For a rollback from the checkout that deployed the earlier release.
 redeploy: preflight ## Deploy once more what this checkout has built, without a build
 	@[ -f .aws-sam/build/template.yaml ] || { echo 'redeploy: nothing is built in this checkout; run `make deploy`' >&2; exit 1; }
 	@infra/sam/sam deploy $(ARGS)
 
+# ---------- release ----------
+
+dist: ## Build what is shipped into dist (WHAT="linux-x64 linux-arm64 darwin-x64 darwin-arm64 lambda-arm64 lambda-x86_64")
+	@infra/dist/make $(WHAT)
+
 clean: ## Remove what was built into the checkout; what was fetched stays in the cache
-	@rm -rf target .aws-sam
+	@rm -rf target .aws-sam dist

@@ -20,7 +20,7 @@ from calls import Calls, Recorder
 from emulator import CREDENTIALS, Emulator, Failure, free_port
 from logs import FunctionLogs
 from proxy import Gateway
-from stack import ROOT, Stack, architecture, program_of
+from stack import ROOT, Stack, architecture, built, program_of, released
 
 STAGE = "dev"
 LOG_EVERY_S = 1
@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--binaries", type=Path, required=True, help="folder of the built functions and of `millrace`")
     parser.add_argument("--duckdb", type=Path, required=True, help="folder of DuckDB's library")
     parser.add_argument("--console", type=Path, required=True, help="folder of the built console")
+    parser.add_argument("--functions", type=Path, help="folder of the functions of a release, in place of those built here")
     parser.add_argument("--port", type=int, default=4566, help="port of 127.0.0.1; 0 for a free one")
     parser.add_argument("--json-file", type=Path, help="write the addresses to this file")
     parser.add_argument("--calls", type=Path, help="write the AWS calls of the functions to this file at the end")
@@ -76,7 +77,8 @@ def main():
 
 def run(given):
     functions = sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml"))
-    missing = [name for name in [*map(program_of, functions), "millrace"] if not (given.binaries / name).is_file()]
+    programs = [] if given.functions else map(program_of, functions)
+    missing = [name for name in [*programs, "millrace"] if not (given.binaries / name).is_file()]
     if missing:
         raise Failure(f"There is no {', '.join(missing)} in {given.binaries}: run `cargo build --workspace --bins` first.")
     port = refuse_taken(given.port)
@@ -130,7 +132,8 @@ def deployed(given, emulator, stack, state, port, calls):
         "Stage": STAGE,
     }
     base_url, ingest_url = f"http://127.0.0.1:{port}/{STAGE}/api/v1", f"http://127.0.0.1:{port}/ingest"
-    stack.deploy(given.binaries, given.duckdb, given.console, parameters, base_url, ingest_url, endpoint_of)
+    contents = released(given.functions) if given.functions else built(given.binaries, given.duckdb, given.console)
+    stack.deploy(contents, parameters, base_url, ingest_url, endpoint_of)
     calls.logical = stack.logical_names()
     outputs = stack.outputs()
     api_id, ingest_url_id = (outputs[name].split("//")[1].split(".")[0] for name in ("ApiBaseUrl", "IngestBaseUrl"))

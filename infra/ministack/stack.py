@@ -48,8 +48,8 @@ class Stack:
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}, proxies={}, read_timeout=300),
         )
 
-    def deploy(self, binaries, duckdb, console, parameters, api_url, ingest_url, endpoint_of):
-        """Creates the stack. Runs call the API at `api_url`, and the console sends events to `ingest_url`; `endpoint_of` gives a function's endpoint of AWS by logical name."""
+    def deploy(self, contents, parameters, api_url, ingest_url, endpoint_of):
+        """Creates the stack. `contents` gives names and bytes of the files of a function, its program first. Runs call the API at `api_url`, and the console sends events to `ingest_url`; `endpoint_of` gives a function's endpoint of AWS by logical name."""
         self.s3.create_bucket(Bucket=CODE_BUCKET)
         template = filled(translate(read(ROOT / "template.yaml"), lambda binary: f"s3://{CODE_BUCKET}/{binary}.zip"))
         functions = {name: one for name, one in template["Resources"].items() if one["Type"] == "AWS::Lambda::Function"}
@@ -67,7 +67,7 @@ class Stack:
                 variables["MILLRACE_LOCAL_TARGETS"] = "true"
         keys = {function["Properties"]["Code"]["S3Key"] for function in functions.values()}
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda key: self.upload(binaries, key.removesuffix(".zip"), duckdb, console), sorted(keys)))
+            list(pool.map(lambda key: self.upload(key, contents(key.removesuffix(".zip"))), sorted(keys)))
         self.s3.put_object(Bucket=CODE_BUCKET, Key=TEMPLATE_KEY, Body=json.dumps(template).encode())
         self.cloudformation.create_stack(
             StackName=NAME, TemplateURL=f"{self.endpoint}/{CODE_BUCKET}/{TEMPLATE_KEY}", Capabilities=["CAPABILITY_IAM"],
@@ -78,19 +78,14 @@ class Stack:
         except WaiterError as error:
             raise Failure(f"The stack was not created:\n{self.reasons()}") from error
 
-    def upload(self, binaries, function, duckdb, console):
+    def upload(self, key, content):
         archive = io.BytesIO()
         # Stored, because compressing takes longer than it saves on one machine.
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as files:
             write_program(files, "bootstrap", OWN_TEMPORARY_FOLDER.encode())
-            write_program(files, PROGRAM, stripped(binaries / program_of(function)))
-            if function == "console":
-                for file in sorted(file for file in console.rglob("*") if file.is_file()):
-                    files.write(file, f"console/{file.relative_to(console)}")
-            if function in DUCKDB_FUNCTIONS:
-                library = next(duckdb.glob("libduckdb.*"))
-                write_program(files, f"lib/{library.name}", library.read_bytes())
-        self.s3.put_object(Bucket=CODE_BUCKET, Key=f"{function}.zip", Body=archive.getvalue())
+            for name, data in content:
+                write_program(files, name, data)
+        self.s3.put_object(Bucket=CODE_BUCKET, Key=key, Body=archive.getvalue())
 
     def reasons(self):
         events = self.cloudformation.describe_stack_events(StackName=NAME)["StackEvents"]
@@ -113,6 +108,31 @@ class Stack:
             for resource in resources
             if resource["ResourceType"] in CALLED_TYPES
         }
+
+
+def built(binaries, duckdb, console):
+    """The files of each function, of a build for this machine."""
+    def content(function):
+        yield PROGRAM, stripped(binaries / program_of(function))
+        if function == "console":
+            for file in sorted(file for file in console.rglob("*") if file.is_file()):
+                yield f"console/{file.relative_to(console)}", file.read_bytes()
+        if function in DUCKDB_FUNCTIONS:
+            library = next(duckdb.glob("libduckdb.*"))
+            yield f"lib/{library.name}", library.read_bytes()
+
+    return content
+
+
+def released(functions):
+    """The files of each function of a release."""
+    def content(function):
+        folder = functions / function
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            name = file.relative_to(folder).as_posix()
+            yield (PROGRAM if name == "bootstrap" else name), file.read_bytes()
+
+    return content
 
 
 def program_of(function):

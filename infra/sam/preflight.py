@@ -112,7 +112,7 @@ def check_parameters(template, given, architecture):
     wanted = given.get("Architecture") or known["Architecture"]["Default"]
     if wanted != architecture:
         raise Refusal(
-            f"The parameter Architecture is {wanted}, and `make deploy` builds for {architecture}: run"
+            f"The parameter Architecture is {wanted}, and what `make deploy` deploys is for {architecture}: run"
             f" `make deploy ARCH={wanted}`, or set Architecture={architecture}."
         )
 

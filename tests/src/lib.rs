@@ -30,6 +30,7 @@
 //! | `CHAOS_SEED` | the seed of the tests that request faults themselves |
 //! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
 //! | `TOOLS_PYTHON` | a Python with third-party libraries that verify signatures |
+//! | `DIST_TOOLS` | the folder of the programs that build and check what is shipped |
 //! | `PEERS_PYTHON`, `PEERS_NODE` | third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
 //! | `KEYS_DIR` | with `BASE_URL`: the folder in which `millrace ops --data-dir` finds the keys of its tokens |
@@ -76,6 +77,7 @@ mod service;
 pub mod sse;
 pub mod stand_in;
 pub mod stores;
+pub mod tls;
 pub mod tour;
 pub mod tpch;
 mod trail;
@@ -89,7 +91,7 @@ pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
 pub use process::{Process, memory_kb};
-pub use program::{Finished, OPS, binary, peers_node, peers_python, run, tools_python};
+pub use program::{Finished, OPS, binary, dist_tool, peers_node, peers_python, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;
 pub use reqwest::Method;

@@ -31,21 +31,28 @@ impl Process {
     /// Starts a runner through a launcher that is replaced by the runner, so that both have the same process
     /// id.
     pub fn start_by(launcher: &[&str], data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
-        let log_file = File::options()
-            .create(true)
-            .append(true)
-            .open(log)
-            .expect("the log can be written");
         let (place, name) = (data_dir.parent(), data_dir.file_name());
         let runner = match faults::seed_of(variables) {
             Some(_) => "faulty-millrace",
             None => "millrace",
         };
-        let mut child = program::command_by(launcher, runner)
+        let mut command = program::command_by(launcher, runner);
+        command
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
-            .envs(variables.iter().cloned())
+            .envs(variables.iter().cloned());
+        Self::start_command(command, log)
+    }
+
+    /// Starts a runner by a command that is whole, such as that of an installed package.
+    pub fn start_command(mut command: Command, log: &Path) -> Self {
+        let log_file = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .expect("the log can be written");
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(log_file)
             .spawn()
@@ -110,11 +117,17 @@ impl Process {
 
     /// Asks the process to stop, as `kill` does, and waits until it has. Returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
+        self.stop_by("TERM")
+    }
+
+    /// Sends the process a signal, and waits until it has ended and so have those that it started. Returns
+    /// its exit code.
+    pub fn stop_by(&mut self, signal: &str) -> Option<i32> {
         let id = self.child.id().to_string();
-        let status = Command::new("kill").arg(&id).status();
+        let status = Command::new("kill").args(["-s", signal, &id]).status();
         assert!(
             status.is_ok_and(|status| status.success()),
-            "process {id} cannot be asked to end"
+            "process {id} cannot be sent {signal}"
         );
         // The output ends when the process ends.
         loop {

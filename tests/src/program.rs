@@ -74,6 +74,11 @@ pub fn tools_python() -> String {
     environment::variable("TOOLS_PYTHON").expect("TOOLS_PYTHON is not set: start the tests by `tests/run`")
 }
 
+/// Returns a program of those that build and check what is shipped.
+pub fn dist_tool(program: &str) -> PathBuf {
+    peers("DIST_TOOLS").join(program)
+}
+
 /// Returns a third-party program that is installed from PyPI.
 pub fn peers_python(program: &str) -> PathBuf {
     peers("PEERS_PYTHON").join(program)

@@ -1,85 +1,28 @@
 //! Tests webhooks over https: they are sent only to servers that the machine trusts.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::serve::Listener;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{CertifiedIssuer, KeyPair};
 use serde_json::json;
-use tests::Events;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::server::TlsStream;
-
-/// Accepts connections whose handshake succeeds.
-struct TlsListener {
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-}
-
-impl Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
-        loop {
-            if let Ok((socket, address)) = self.listener.accept().await
-                && let Ok(stream) = self.acceptor.accept(socket).await
-            {
-                return (stream, address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// Returns a certificate authority.
-fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
+use tests::{Events, tls};
 
 /// Starts a server with a certificate for a name. Returns its port, and its count of requests.
 async fn server(authority: &CertifiedIssuer<'_, KeyPair>, name: &str) -> (u16, Arc<AtomicUsize>) {
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new([name.to_owned()]).unwrap();
-    let certificate = params.signed_by(&key, authority).unwrap();
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![certificate.der().clone()],
-            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-        )
-        .unwrap();
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let listener = TlsListener {
-        listener,
-        acceptor: Arc::new(config).into(),
-    };
     let requests = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&requests);
     let router = Router::new().fallback(move || async move {
         counter.fetch_add(1, Ordering::SeqCst);
         "over TLS"
     });
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    (port, requests)
+    (tls::serve(authority, name, router).await, requests)
 }
 
 #[tokio::test]
 async fn only_a_receiver_that_the_machine_trusts_is_sent_anything_locally() {
-    let (trusted, stranger) = (authority("trusted"), authority("stranger"));
+    let (trusted, stranger) = (tls::authority("trusted"), tls::authority("stranger"));
     let folder = tempfile::tempdir().unwrap();
     let bundle = folder.path().join("authorities.pem");
     std::fs::write(&bundle, trusted.pem()).unwrap();

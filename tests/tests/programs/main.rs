@@ -5,8 +5,6 @@ mod backup {
     mod copies;
     mod refusals;
 }
-#[cfg(unix)]
-mod commands;
 #[cfg(target_os = "linux")]
 mod disk_full;
 mod formats;

@@ -1,0 +1,1 @@
+"""Millrace: durable workflow runs, events, webhooks and data stores."""

@@ -1,0 +1,13 @@
+"""The command `millrace`: becomes the program that lies beside this file, so that signals reach it."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def main():
+    program = str(Path(__file__).resolve().parent / "_program" / "millrace")
+    try:
+        os.execv(program, [program, *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"millrace: {program} does not start: {error.strerror}. Install the package again, on this platform.")
