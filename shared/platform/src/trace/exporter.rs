@@ -9,13 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::trace::v1::Span;
 use parking_lot::Mutex;
+use prost::Message;
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
-use super::otlp::{self, Resource};
+use super::otlp::{self, Source};
 use super::settings::Settings;
 use crate::clock::Clock;
 use crate::config::{AwsEnvironment, ConfigError};
@@ -48,36 +51,67 @@ pub(super) fn is_exporter() -> bool {
     IS_EXPORTER.get()
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
-    Traces,
-    Logs,
+/// Span or log record.
+pub(super) trait Item: Message + Default + Clone {
+    const NAME: &str;
+
+    fn waiting(state: &mut State) -> &mut Waiting<Self>;
+
+    /// Returns the body of the request that exports the items.
+    fn request(source: &Source, items: &[Self]) -> Vec<u8>;
+}
+
+impl Item for Span {
+    const NAME: &str = "traces";
+
+    fn waiting(state: &mut State) -> &mut Waiting<Self> {
+        &mut state.traces
+    }
+
+    fn request(source: &Source, items: &[Self]) -> Vec<u8> {
+        otlp::trace_request(source, items)
+    }
+}
+
+impl Item for LogRecord {
+    const NAME: &str = "logs";
+
+    fn waiting(state: &mut State) -> &mut Waiting<Self> {
+        &mut state.logs
+    }
+
+    fn request(source: &Source, items: &[Self]) -> Vec<u8> {
+        otlp::log_request(source, items)
+    }
 }
 
 /// Items of one signal that wait.
-#[derive(Default)]
-struct Waiting {
+pub(super) struct Waiting<T> {
     url: Option<String>,
-    items: Vec<u8>,
+    items: Vec<T>,
+    /// Size of the items in a request.
+    bytes: usize,
     dropped: u64,
 }
 
-struct State {
-    traces: Waiting,
-    logs: Waiting,
+impl<T> Waiting<T> {
+    fn of(url: Option<String>) -> Self {
+        Self {
+            url,
+            items: Vec::new(),
+            bytes: 0,
+            dropped: 0,
+        }
+    }
+}
+
+pub(super) struct State {
+    traces: Waiting<Span>,
+    logs: Waiting<LogRecord>,
     /// Set while exports fail.
     retry_at: Option<Instant>,
     /// Callers do not wait until then.
     no_flush_until: Option<Instant>,
-}
-
-impl State {
-    fn waiting(&mut self, signal: Signal) -> &mut Waiting {
-        match signal {
-            Signal::Traces => &mut self.traces,
-            Signal::Logs => &mut self.logs,
-        }
-    }
 }
 
 pub(super) struct Exporter {
@@ -93,14 +127,8 @@ impl Exporter {
     pub(super) fn start(settings: Settings, machine: &AwsEnvironment) -> Result<Arc<Self>, ConfigError> {
         let exporter = Arc::new(Self {
             state: Mutex::new(State {
-                traces: Waiting {
-                    url: settings.traces,
-                    ..Waiting::default()
-                },
-                logs: Waiting {
-                    url: settings.logs,
-                    ..Waiting::default()
-                },
+                traces: Waiting::of(settings.traces),
+                logs: Waiting::of(settings.logs),
                 retry_at: None,
                 no_flush_until: None,
             }),
@@ -112,7 +140,7 @@ impl Exporter {
             client: Trusted::new(CONNECT, Reuse::of(machine)),
             headers: settings.headers,
             timeout: settings.timeout,
-            resource: Resource::new(&settings.resource, crate::VERSION),
+            source: Source::new(&settings.resource, crate::VERSION),
             pause: FIRST_PAUSE,
             warned_at: None,
             dropped: 0,
@@ -133,26 +161,27 @@ impl Exporter {
         Ok(exporter)
     }
 
-    pub(super) fn takes(&self, signal: Signal) -> bool {
-        self.state.lock().waiting(signal).url.is_some()
+    pub(super) fn takes<T: Item>(&self) -> bool {
+        T::waiting(&mut self.state.lock()).url.is_some()
     }
 
-    /// Adds an item that `encode` appends.
-    pub(super) fn add(&self, signal: Signal, encode: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds an item to those that wait.
+    pub(super) fn add<T: Item>(&self, item: T) {
+        let bytes = item.encoded_len();
         let is_full = {
             let mut state = self.state.lock();
-            let waiting = state.waiting(signal);
+            let waiting = T::waiting(&mut state);
             if waiting.url.is_none() {
                 return;
             }
-            let before = waiting.items.len();
-            encode(&mut waiting.items);
-            if waiting.items.len() > MAX_WAITING_BYTES {
-                waiting.items.truncate(before);
+            let before = waiting.bytes;
+            if before + bytes > MAX_WAITING_BYTES {
                 waiting.dropped += 1;
                 return;
             }
-            before < FULL_BYTES && waiting.items.len() >= FULL_BYTES
+            waiting.items.push(item);
+            waiting.bytes += bytes;
+            before < FULL_BYTES && waiting.bytes >= FULL_BYTES
         };
         if is_full {
             self.wake.notify_one();
@@ -195,7 +224,7 @@ struct Sender {
     client: Trusted,
     headers: HeaderMap,
     timeout: Duration,
-    resource: Resource,
+    source: Source,
     /// Back-off after the next failure.
     pause: Duration,
     warned_at: Option<Instant>,
@@ -210,39 +239,43 @@ impl Sender {
             let asked = self.exporter.asked.load(Ordering::SeqCst);
             let retry_at = self.exporter.state.lock().retry_at;
             if retry_at.is_none_or(|at| at <= Instant::now()) {
-                self.export(Signal::Traces).await;
-                self.export(Signal::Logs).await;
+                self.export::<Span>().await;
+                self.export::<LogRecord>().await;
             }
             self.exporter.done.send_replace(asked);
         }
     }
 
-    async fn export(&mut self, signal: Signal) {
+    async fn export<T: Item>(&mut self) {
         let (url, items, dropped) = {
             let mut state = self.exporter.state.lock();
-            let waiting = state.waiting(signal);
+            let waiting = T::waiting(&mut state);
             let Some(url) = waiting.url.clone() else { return };
-            let items = std::mem::take(&mut waiting.items);
-            (url, items, std::mem::take(&mut waiting.dropped))
+            waiting.bytes = 0;
+            (
+                url,
+                std::mem::take(&mut waiting.items),
+                std::mem::take(&mut waiting.dropped),
+            )
         };
         if dropped > 0 {
             self.dropped += dropped;
-            self.warn(signal, "more items came than were sent");
+            self.warn(T::NAME, "more items came than were sent");
         }
         if items.is_empty() {
             return;
         }
-        let outcome = self.send(&url, otlp::request(&self.resource, &items)).await;
+        let outcome = self.send(&url, T::request(&self.source, &items)).await;
         match outcome {
             Outcome::Taken => {
                 self.pause = FIRST_PAUSE;
                 let mut state = self.exporter.state.lock();
                 (state.retry_at, state.no_flush_until) = (None, None);
             }
-            Outcome::Refused(cause) => self.warn(signal, &cause),
+            Outcome::Refused(cause) => self.warn(T::NAME, &cause),
             Outcome::Later(pause, cause) => {
-                self.give_back(signal, items, pause);
-                self.warn(signal, &cause);
+                self.give_back(items, pause);
+                self.warn(T::NAME, &cause);
             }
         }
     }
@@ -281,31 +314,29 @@ impl Sender {
     }
 
     /// Puts items back before those that came meanwhile, and sets the time of the next export.
-    fn give_back(&mut self, signal: Signal, mut items: Vec<u8>, pause: Option<Duration>) {
+    fn give_back<T: Item>(&mut self, mut items: Vec<T>, pause: Option<Duration>) {
         let pause = pause.map_or(self.pause, |pause| pause.clamp(self.pause, LONGEST_PAUSE));
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         let mut state = self.exporter.state.lock();
         state.retry_at = Some(Instant::now() + pause);
-        let waiting = state.waiting(signal);
-        if items.len() + waiting.items.len() > MAX_WAITING_BYTES {
-            // The number of the items is not known, and the older ones matter less.
-            waiting.dropped += 1;
+        let waiting = T::waiting(&mut state);
+        let bytes: usize = items.iter().map(T::encoded_len).sum();
+        if bytes + waiting.bytes > MAX_WAITING_BYTES {
+            // The older ones matter less.
+            waiting.dropped += items.len() as u64;
             return;
         }
         items.append(&mut waiting.items);
         waiting.items = items;
+        waiting.bytes += bytes;
     }
 
-    fn warn(&mut self, signal: Signal, cause: &str) {
+    fn warn(&mut self, signal: &str, cause: &str) {
         let now = Instant::now();
         if self.warned_at.is_some_and(|at| now < at + WARN_INTERVAL) {
             return;
         }
         self.warned_at = Some(now);
-        let signal = match signal {
-            Signal::Traces => "traces",
-            Signal::Logs => "logs",
-        };
         warn!(
             signal,
             cause,

@@ -10,16 +10,16 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::TRACER;
-use super::exporter::{Signal, is_exporter};
-use super::otlp::{self, LogFields, Value};
+use super::exporter::is_exporter;
+use super::otlp::{self, Attributes, LogFields, Value};
 use crate::clock::Clock;
 
 /// Layer of the log. It must be behind the same filter as the lines on standard error, which holds back what
 /// libraries log about whole requests.
 pub(crate) struct OtlpLogs;
 
-/// Encoded fields of a span of the log; they are attributes of each record within it.
-struct SpanFields(Vec<u8>);
+/// Fields of a span of the log; they are attributes of each record within it.
+struct SpanFields(Attributes);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for OtlpLogs {
     fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &Id, context: Context<'_, S>) {
@@ -36,7 +36,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for OtlpLogs {
         if let Some(span) = context.span(id)
             && let Some(SpanFields(known)) = span.extensions_mut().get_mut()
         {
-            known.extend(fields.attributes);
+            known.append(fields.attributes);
         }
     }
 
@@ -46,37 +46,29 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for OtlpLogs {
         };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        otlp::log_attribute(
-            &mut fields.attributes,
-            "code.namespace",
-            event.metadata().target().into(),
-        );
-        let mut of_spans = Vec::new();
+        fields
+            .attributes
+            .push("code.namespace", event.metadata().target());
         for span in context.event_scope(event).into_iter().flatten() {
             if let Some(SpanFields(known)) = span.extensions().get() {
-                of_spans.extend_from_slice(known);
+                fields.attributes.append(known.clone());
             }
         }
         let level = *event.metadata().level();
         let current = super::current();
-        tracer.exporter.add(Signal::Logs, |into| {
-            otlp::log(
-                into,
-                &LogFields {
-                    time_ns: Clock::system_ns(),
-                    severity: severity(level),
-                    severity_text: level.as_str(),
-                    message: &fields.message,
-                    attributes: &[&fields.attributes, &of_spans],
-                    context: current.as_ref(),
-                },
-            );
-        });
+        tracer.exporter.add(otlp::log(LogFields {
+            time_ns: Clock::system_ns(),
+            severity: severity(level),
+            severity_text: level.as_str(),
+            message: &fields.message,
+            attributes: fields.attributes,
+            context: current.as_ref(),
+        }));
     }
 }
 
 /// Returns the number that OTLP gives a level.
-fn severity(level: Level) -> u64 {
+fn severity(level: Level) -> i32 {
     match level {
         Level::TRACE => 1,
         Level::DEBUG => 5,
@@ -89,14 +81,14 @@ fn severity(level: Level) -> u64 {
 #[derive(Default)]
 struct Fields {
     message: String,
-    attributes: Vec<u8>,
+    attributes: Attributes,
 }
 
 impl Fields {
     fn push(&mut self, field: &Field, value: Value<'_>) {
         match (field.name(), value) {
             ("message", Value::Text(text)) => text.clone_into(&mut self.message),
-            (name, value) => otlp::log_attribute(&mut self.attributes, name, value),
+            (name, value) => self.attributes.push(name, value),
         }
     }
 }

@@ -4,10 +4,10 @@
 //! when its last clone is dropped. Code within a span finds its position with [`current`], so that it need
 //! not be passed through functions that do not use it.
 //!
-//! Spans are encoded here, and not by the SDK of OpenTelemetry. A run's span lasts longer than a process: its
+//! Spans are made here, and not by the SDK of OpenTelemetry, whose messages they are. A run's span lasts longer than a process: its
 //! id is derived from the run's, and it is written once, when the run ends, which the SDK's tracers cannot do.
 //! Its processors block a thread at a flush, and it reads the environment, the clock and random numbers by
-//! itself. What is sent is tested against the SDK's own decoder.
+//! itself.
 
 mod context;
 mod exporter;
@@ -26,7 +26,8 @@ pub use otlp::{Attributes, Kind, Value};
 
 use crate::clock::{Clock, UtcTime};
 use crate::config::{AwsEnvironment, ConfigError, Environment};
-use exporter::{Exporter, Signal};
+use exporter::Exporter;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use otlp::SpanFields;
 use sampler::Sampler;
 use settings::Settings;
@@ -56,7 +57,7 @@ pub(crate) fn init(environment: &Environment, machine: &AwsEnvironment) -> Resul
     };
     let sampler = settings.traces.is_some().then_some(settings.sampler);
     let exporter = Exporter::start(settings, machine)?;
-    let exports_logs = exporter.takes(Signal::Logs);
+    let exports_logs = exporter.takes::<LogRecord>();
     let _ = TRACER.set(Tracer { sampler, exporter });
     Ok(exports_logs)
 }
@@ -131,21 +132,16 @@ pub fn record_run(run_id: &str, cause: Option<&TraceContext>, run: impl FnOnce()
     }
     let run = run();
     let nanos = |time: UtcTime| u64::try_from(time.as_millis()).unwrap_or_default() * 1_000_000;
-    exporter.add(Signal::Traces, |into| {
-        otlp::span(
-            into,
-            &SpanFields {
-                context: &context,
-                parent: cause.map(|cause| cause.span_id),
-                name: &run.name,
-                kind: Kind::Internal,
-                started_ns: nanos(run.started_at),
-                ended_ns: nanos(run.ended_at),
-                attributes: &run.attributes,
-                is_error: run.is_error,
-            },
-        );
-    });
+    exporter.add(otlp::span(SpanFields {
+        context: &context,
+        parent: cause.map(|cause| cause.span_id),
+        name: run.name,
+        kind: Kind::Internal,
+        started_ns: nanos(run.started_at),
+        ended_ns: nanos(run.ended_at),
+        attributes: run.attributes,
+        is_error: run.is_error,
+    }));
 }
 
 /// Describes a run that has ended.
@@ -264,21 +260,16 @@ impl Drop for Active {
             return;
         };
         let recorded = recorded.into_inner();
-        exporter.add(Signal::Traces, |into| {
-            otlp::span(
-                into,
-                &SpanFields {
-                    context: &self.context,
-                    parent: self.parent,
-                    name: &recorded.name,
-                    kind: recorded.kind,
-                    started_ns: self.started_ns,
-                    ended_ns: Clock::system_ns(),
-                    attributes: &recorded.attributes,
-                    is_error: recorded.is_error,
-                },
-            );
-        });
+        exporter.add(otlp::span(SpanFields {
+            context: &self.context,
+            parent: self.parent,
+            name: recorded.name.into_owned(),
+            kind: recorded.kind,
+            started_ns: self.started_ns,
+            ended_ns: Clock::system_ns(),
+            attributes: recorded.attributes,
+            is_error: recorded.is_error,
+        }));
     }
 }
 

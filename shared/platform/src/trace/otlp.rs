@@ -1,8 +1,13 @@
-//! Encodes spans and log records as OTLP in protobuf.
-//!
-//! Each is encoded once, when it ends, and a request is their concatenation: in protobuf, elements of a list
-//! are fields that follow each other. So what waits for the export has an exact size, and the thread that
-//! exports does nearly nothing. Field numbers are those of opentelemetry-proto 1.x, whose fields never change.
+//! Builds the messages of OTLP: spans, log records, and the requests that export them.
+
+use opentelemetry_proto::tonic::common::v1::any_value::Value as ProtoValue;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, LogsData, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status, TracesData};
+use prost::Message as _;
 
 use super::context::TraceContext;
 
@@ -63,190 +68,175 @@ impl From<usize> for Value<'_> {
     }
 }
 
-/// Role of a span, with its number in OTLP.
+/// Role of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    Internal = 1,
-    Server = 2,
-    Client = 3,
-    Consumer = 5,
+    Internal,
+    Server,
+    Client,
+    Consumer,
 }
 
-/// Status of a span that failed, in OTLP.
-const ERROR: u64 = 2;
+impl From<Kind> for SpanKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Internal => Self::Internal,
+            Kind::Server => Self::Server,
+            Kind::Client => Self::Client,
+            Kind::Consumer => Self::Consumer,
+        }
+    }
+}
+
+/// Attributes of a span or a log record.
+#[derive(Clone, Debug, Default)]
+pub struct Attributes(Vec<KeyValue>);
+
+impl Attributes {
+    pub fn push<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
+        self.0.push(KeyValue {
+            key: key.to_owned(),
+            value: Some(value.into().into()),
+            ..KeyValue::default()
+        });
+    }
+
+    pub(super) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+}
+
+impl From<Value<'_>> for AnyValue {
+    fn from(value: Value<'_>) -> Self {
+        let value = match value {
+            Value::Text(text) => ProtoValue::StringValue(text.to_owned()),
+            Value::Bool(value) => ProtoValue::BoolValue(value),
+            Value::Integer(value) => ProtoValue::IntValue(value),
+            Value::Double(value) => ProtoValue::DoubleValue(value),
+        };
+        Self { value: Some(value) }
+    }
+}
 
 pub(super) struct SpanFields<'a> {
     pub context: &'a TraceContext,
     pub parent: Option<[u8; 8]>,
-    pub name: &'a str,
+    pub name: String,
     pub kind: Kind,
     pub started_ns: u64,
     pub ended_ns: u64,
-    /// Encoded attributes.
-    pub attributes: &'a Attributes,
+    pub attributes: Attributes,
     pub is_error: bool,
 }
 
-/// Encoded attributes, each a field `attributes` of a span.
-#[derive(Clone, Debug, Default)]
-pub struct Attributes(Vec<u8>);
-
-impl Attributes {
-    /// Number of the field in a span; log records have another.
-    const FIELD: u32 = 9;
-
-    pub fn push<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
-        key_value(&mut self.0, Self::FIELD, key, value.into());
+pub(super) fn span(fields: SpanFields<'_>) -> Span {
+    Span {
+        trace_id: fields.context.trace_id.to_vec(),
+        span_id: fields.context.span_id.to_vec(),
+        trace_state: fields.context.state.as_deref().unwrap_or_default().to_owned(),
+        parent_span_id: fields.parent.map(|parent| parent.to_vec()).unwrap_or_default(),
+        name: fields.name,
+        kind: SpanKind::from(fields.kind).into(),
+        start_time_unix_nano: fields.started_ns,
+        end_time_unix_nano: fields.ended_ns.max(fields.started_ns),
+        attributes: fields.attributes.0,
+        status: fields.is_error.then(|| Status {
+            code: StatusCode::Error.into(),
+            ..Status::default()
+        }),
+        flags: u32::from(fields.context.is_sampled),
+        ..Span::default()
     }
-}
-
-/// Adds a span to the spans of a request.
-pub(super) fn span(into: &mut Vec<u8>, span: &SpanFields<'_>) {
-    let mut body = Vec::with_capacity(160 + span.attributes.0.len());
-    bytes(&mut body, 1, &span.context.trace_id);
-    bytes(&mut body, 2, &span.context.span_id);
-    if let Some(state) = &span.context.state {
-        bytes(&mut body, 3, state.as_bytes());
-    }
-    if let Some(parent) = &span.parent {
-        bytes(&mut body, 4, parent);
-    }
-    bytes(&mut body, 5, span.name.as_bytes());
-    number(&mut body, 6, span.kind as u64);
-    fixed64(&mut body, 7, span.started_ns);
-    fixed64(&mut body, 8, span.ended_ns.max(span.started_ns));
-    body.extend_from_slice(&span.attributes.0);
-    if span.is_error {
-        let mut status = Vec::with_capacity(2);
-        number(&mut status, 3, ERROR);
-        bytes(&mut body, 15, &status);
-    }
-    fixed32(&mut body, 16, u32::from(span.context.is_sampled));
-    bytes(into, 2, &body);
 }
 
 pub(super) struct LogFields<'a> {
     pub time_ns: u64,
-    pub severity: u64,
+    /// Number that OTLP gives the level.
+    pub severity: i32,
     pub severity_text: &'a str,
     pub message: &'a str,
-    /// Encoded by [`log_attribute`].
-    pub attributes: &'a [&'a [u8]],
+    pub attributes: Attributes,
     pub context: Option<&'a TraceContext>,
 }
 
-/// Adds an attribute of a log record.
-pub(super) fn log_attribute(into: &mut Vec<u8>, key: &str, value: Value<'_>) {
-    key_value(into, 6, key, value);
-}
-
-/// Adds a log record to the log records of a request.
-pub(super) fn log(into: &mut Vec<u8>, log: &LogFields<'_>) {
-    let mut body = Vec::with_capacity(192 + log.message.len());
-    fixed64(&mut body, 1, log.time_ns);
-    number(&mut body, 2, log.severity);
-    bytes(&mut body, 3, log.severity_text.as_bytes());
-    any_value(&mut body, 5, Value::Text(log.message));
-    for attributes in log.attributes {
-        body.extend_from_slice(attributes);
+pub(super) fn log(fields: LogFields<'_>) -> LogRecord {
+    let context = fields.context;
+    LogRecord {
+        time_unix_nano: fields.time_ns,
+        observed_time_unix_nano: fields.time_ns,
+        severity_number: fields.severity,
+        severity_text: fields.severity_text.to_owned(),
+        body: Some(Value::Text(fields.message).into()),
+        attributes: fields.attributes.0,
+        flags: context.map_or(0, |context| u32::from(context.is_sampled)),
+        trace_id: context
+            .map(|context| context.trace_id.to_vec())
+            .unwrap_or_default(),
+        span_id: context
+            .map(|context| context.span_id.to_vec())
+            .unwrap_or_default(),
+        ..LogRecord::default()
     }
-    if let Some(context) = log.context {
-        fixed32(&mut body, 8, u32::from(context.is_sampled));
-        bytes(&mut body, 9, &context.trace_id);
-        bytes(&mut body, 10, &context.span_id);
-    }
-    fixed64(&mut body, 11, log.time_ns);
-    bytes(into, 2, &body);
 }
 
-/// Returns the request that exports spans or log records: both have the same shape.
-pub(super) fn request(resource: &Resource, items: &[u8]) -> Vec<u8> {
-    let scope_size = resource.scope.len() + items.len();
-    let mut of_resource = Vec::with_capacity(resource.attributes.len() + scope_size + 16);
-    of_resource.extend_from_slice(&resource.attributes);
-    tag(&mut of_resource, 2, 2);
-    varint(&mut of_resource, scope_size as u64);
-    of_resource.extend_from_slice(&resource.scope);
-    of_resource.extend_from_slice(items);
-    let mut request = Vec::with_capacity(of_resource.len() + 8);
-    bytes(&mut request, 1, &of_resource);
-    request
+/// Description of this process.
+pub(super) struct Source {
+    resource: Resource,
+    scope: InstrumentationScope,
 }
 
-/// Encoded description of this process.
-pub(super) struct Resource {
-    attributes: Vec<u8>,
-    scope: Vec<u8>,
-}
-
-impl Resource {
+impl Source {
     pub(super) fn new(attributes: &[(String, String)], version: &str) -> Self {
-        let mut resource = Vec::new();
+        let mut resource = Attributes::default();
         for (key, value) in attributes {
-            key_value(&mut resource, 1, key, Value::Text(value));
+            resource.push(key, value);
         }
-        let mut name = Vec::new();
-        bytes(&mut name, 1, b"millrace");
-        bytes(&mut name, 2, version.as_bytes());
-        let (mut attributes, mut scope) = (Vec::new(), Vec::new());
-        bytes(&mut attributes, 1, &resource);
-        bytes(&mut scope, 1, &name);
-        Self { attributes, scope }
+        Self {
+            resource: Resource {
+                attributes: resource.0,
+                ..Resource::default()
+            },
+            scope: InstrumentationScope {
+                name: "millrace".to_owned(),
+                version: version.to_owned(),
+                ..InstrumentationScope::default()
+            },
+        }
     }
 }
 
-fn key_value(into: &mut Vec<u8>, field: u32, key: &str, value: Value<'_>) {
-    let mut pair = Vec::with_capacity(key.len() + 24);
-    bytes(&mut pair, 1, key.as_bytes());
-    any_value(&mut pair, 2, value);
-    bytes(into, field, &pair);
-}
-
-fn any_value(into: &mut Vec<u8>, field: u32, value: Value<'_>) {
-    let text_size = if let Value::Text(text) = value {
-        text.len()
-    } else {
-        0
+/// Returns the body of the request that exports spans.
+pub(super) fn trace_request(source: &Source, spans: &[Span]) -> Vec<u8> {
+    let of_scope = ScopeSpans {
+        scope: Some(source.scope.clone()),
+        spans: spans.to_vec(),
+        ..ScopeSpans::default()
     };
-    let mut any = Vec::with_capacity(text_size + 12);
-    match value {
-        Value::Text(text) => bytes(&mut any, 1, text.as_bytes()),
-        Value::Bool(value) => number(&mut any, 2, u64::from(value)),
-        Value::Integer(value) => number(&mut any, 3, value.cast_unsigned()),
-        Value::Double(value) => fixed64(&mut any, 4, value.to_bits()),
+    let of_resource = ResourceSpans {
+        resource: Some(source.resource.clone()),
+        scope_spans: vec![of_scope],
+        ..ResourceSpans::default()
+    };
+    TracesData {
+        resource_spans: vec![of_resource],
     }
-    bytes(into, field, &any);
+    .encode_to_vec()
 }
 
-fn tag(into: &mut Vec<u8>, field: u32, wire: u32) {
-    varint(into, u64::from(field << 3 | wire));
-}
-
-fn number(into: &mut Vec<u8>, field: u32, value: u64) {
-    tag(into, field, 0);
-    varint(into, value);
-}
-
-fn fixed64(into: &mut Vec<u8>, field: u32, value: u64) {
-    tag(into, field, 1);
-    into.extend_from_slice(&value.to_le_bytes());
-}
-
-fn fixed32(into: &mut Vec<u8>, field: u32, value: u32) {
-    tag(into, field, 5);
-    into.extend_from_slice(&value.to_le_bytes());
-}
-
-fn bytes(into: &mut Vec<u8>, field: u32, value: &[u8]) {
-    tag(into, field, 2);
-    varint(into, value.len() as u64);
-    into.extend_from_slice(value);
-}
-
-fn varint(into: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        into.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
+/// Returns the body of the request that exports log records.
+pub(super) fn log_request(source: &Source, records: &[LogRecord]) -> Vec<u8> {
+    let of_scope = ScopeLogs {
+        scope: Some(source.scope.clone()),
+        log_records: records.to_vec(),
+        ..ScopeLogs::default()
+    };
+    let of_resource = ResourceLogs {
+        resource: Some(source.resource.clone()),
+        scope_logs: vec![of_scope],
+        ..ResourceLogs::default()
+    };
+    LogsData {
+        resource_logs: vec![of_resource],
     }
-    into.push(value.to_le_bytes()[0]);
+    .encode_to_vec()
 }
