@@ -257,10 +257,9 @@ impl Load {
     {
         let began = Instant::now();
         let permits = Arc::new(Semaphore::new(AT_ONCE));
-        let mut number = 0;
-        while rate > 0 {
+        for number in 0..rate * until.as_secs() {
             let due = Duration::from_secs_f64(number as f64 / rate as f64);
-            if due >= until || began.elapsed() >= until {
+            if began.elapsed() >= until {
                 break;
             }
             time::sleep_until((began + due).into()).await;
@@ -279,7 +278,6 @@ impl Load {
                 load.waits_us.lock().push(first.elapsed().as_micros() as u32);
                 drop(permit);
             });
-            number += 1;
         }
         let _ = permits.acquire_many(AT_ONCE as u32).await;
     }
@@ -358,7 +356,11 @@ impl Caller {
     /// Makes a data store with a table of 10,000 rows. Returns its id.
     async fn store(&self) -> Result<String> {
         let store = self.post("/data", &json!({ "name": "Load" })).await?;
-        let id = store["id"].as_str().ok_or("a store without an id")?.to_owned();
+        let id = store
+            .get("id")
+            .and_then(Value::as_str)
+            .ok_or("a store without an id")?
+            .to_owned();
         let columns = json!([{ "name": "id", "type": "BIGINT", "primary_key": true }, { "name": "city", "type": "STRING" },
             { "name": "amount", "type": "DOUBLE" }]);
         self.post(
@@ -380,8 +382,8 @@ impl Caller {
             .map(|line| json!({ "sku": format!("sku-{line}"), "price": line * 3, "text": format!("A line of order {number}, in words that differ") }))
             .collect();
         let event = json!({ "action": "order_placed", "resource_type": "order", "resource_id": number.to_string(), "n": number, "lines": lines });
-        let id = channel["id"].as_str().unwrap_or_default();
-        let token = channel["ingest_token"].as_str().unwrap_or_default();
+        let text = |field: &str| channel.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (id, token) = (text("id"), text("ingest_token"));
         let url = format!("{}/ingest/webhooks/events/acme/demo/{id}", self.origin);
         let sent = self.http.post(url).bearer_auth(token).json(&event).send().await;
         sent.is_ok_and(|answer| answer.status().is_success())
