@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy dist clean
+.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy dist image clean
 
 # Passed on to the program that a target starts.
 ARGS ?=
@@ -147,6 +147,9 @@ redeploy: preflight ## Deploy once more what this checkout has built, without a 
 
 dist: ## Build what is shipped into dist (WHAT="linux-x64 linux-arm64 darwin-x64 darwin-arm64 lambda-arm64 lambda-x86_64")
 	@infra/dist/make $(WHAT)
+
+image: ## Build the container image of a tarball in dist (TARBALL=dist/millrace-0.1.0-linux-x64.tar.gz ARGS="…")
+	@infra/server/image '$(or $(TARBALL),$(wildcard dist/millrace-*-$(shell infra/dist/platform).tar.gz))' $(ARGS)
 
 clean: ## Remove what was built into the checkout; what was fetched stays in the cache
 	@rm -rf target .aws-sam dist

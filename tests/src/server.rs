@@ -21,6 +21,8 @@ pub struct Server {
     child: Child,
     lines: mpsc::Receiver<String>,
     log: Vec<String>,
+    /// Line of its log that says that it is ready.
+    ready: Value,
     address: SocketAddr,
     provider: Operator,
 }
@@ -43,11 +45,13 @@ impl Server {
             child,
             lines,
             log: Vec::new(),
+            ready: Value::Null,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             provider,
         };
         let ready = server.wait_for("ready");
         server.address = serde_json::from_value(ready["address"].clone()).expect("an address");
+        server.ready = ready;
         server
     }
 
@@ -65,6 +69,11 @@ impl Server {
                 return entry;
             }
         }
+    }
+
+    /// Returns the line of its log that says that it is ready.
+    pub fn ready(&self) -> &Value {
+        &self.ready
     }
 
     /// Returns where it listens.

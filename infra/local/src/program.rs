@@ -9,7 +9,7 @@ use platform::config::variables;
 use platform::config::{ConfigError, Environment};
 use platform::deployment::Backend as _;
 use platform::http::service::normalized;
-use platform::metrics;
+use platform::metrics::init_prometheus;
 use platform::telemetry::{self, Format};
 use sd_notify::NotifyState;
 use tokio::runtime::Runtime;
@@ -65,7 +65,7 @@ fn start(arguments: &Arguments, mode: Mode, layers: Arc<dyn Layers>) -> Result<(
     };
     telemetry::init(&environment, format, "info")?;
     if settings.metrics.is_some() {
-        metrics::init_prometheus()?;
+        init_prometheus()?;
     }
     if settings.replace {
         // In a runtime of its own, which ends what this starts.
@@ -135,8 +135,10 @@ async fn serve(
     );
     data.publish_queues(format!("http://{internal_address}"))?;
     data.publish_address(address, &origin)?;
+    let mut metrics = None;
     if let Some(address) = settings.metrics {
         let listener = services::listen_at(variables::METRICS_LISTEN, address).await?;
+        metrics = Some(listener.local_addr().map_err(broken)?);
         let routes = health.routes().merge(gauges::routes(services.clone()));
         tokio::spawn(server::serve(
             listener,
@@ -163,7 +165,8 @@ async fn serve(
         greeting.print(&clock)?;
     } else {
         let version = env!("CARGO_PKG_VERSION");
-        info!(version, %origin, %address, data_dir = %data.root().display(), "ready");
+        let metrics = metrics.map(tracing::field::display);
+        info!(version, %origin, %address, metrics, data_dir = %data.root().display(), "ready");
     }
     // Fails where no supervisor listens.
     let _ = sd_notify::notify(&[NotifyState::Ready]);

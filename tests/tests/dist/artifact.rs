@@ -54,6 +54,21 @@ pub fn platform() -> String {
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Packs a folder as a tarball whose folder has this name.
+pub fn archive(layout: &Path, archive: &Path, name: &str) {
+    let mut command = Command::new("python3");
+    command.args([
+        "-B",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/dist/archive.py"),
+    ]);
+    command.args([layout, archive]).arg(name);
+    output(
+        command
+            .env("DIST_COMPRESSION", "1")
+            .env("SOURCE_DATE_EPOCH", "1700000000"),
+    );
+}
+
 /// Returns what is installed, laid out in a folder. The programs are those under test, made small and like
 /// shipped ones.
 pub fn layout(folder: &Path) -> PathBuf {

@@ -4,21 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::artifact::{VERSION, checked, installed, layout, output, platform, script, starts_and_ends};
-
-fn archive(layout: &Path, archive: &Path, name: &str) {
-    let mut command = Command::new("python3");
-    command.args([
-        "-B",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/dist/archive.py"),
-    ]);
-    command.args([layout, archive]).arg(name);
-    output(
-        command
-            .env("DIST_COMPRESSION", "1")
-            .env("SOURCE_DATE_EPOCH", "1700000000"),
-    );
-}
+use crate::artifact::{
+    VERSION, archive, checked, installed, layout, output, platform, script, starts_and_ends,
+};
 
 #[tokio::test]
 async fn an_unpacked_tarball_starts_by_a_link() {

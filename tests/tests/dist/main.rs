@@ -7,6 +7,8 @@ mod artifact;
 #[cfg(target_os = "linux")]
 mod check;
 mod deploy;
+#[cfg(target_os = "linux")]
+mod image;
 mod install;
 mod materials;
 mod npm;

@@ -67,7 +67,7 @@ async fn only_a_receiver_that_the_machine_trusts_is_sent_anything_locally() {
 
 #[tokio::test]
 async fn only_a_collector_that_the_machine_trusts_is_sent_anything_locally() {
-    let (trusted, stranger) = (authority("trusted"), authority("stranger"));
+    let (trusted, stranger) = (tls::authority("trusted"), tls::authority("stranger"));
     let folder = tempfile::tempdir().unwrap();
     let bundle = folder.path().join("authorities.pem");
     std::fs::write(&bundle, trusted.pem()).unwrap();

@@ -28,6 +28,7 @@ mod runner;
 #[cfg(unix)]
 mod serve {
     mod acme;
+    mod metrics;
     mod restart;
     mod start;
     mod tls;

@@ -7,18 +7,13 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use tests::tls::authority;
 use tests::{Server, server};
 
 const NAME: &str = "millrace.example.com";
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
-
-fn authority() -> Authority {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
 
 /// Writes a certificate for [`NAME`] and its key into a folder.
 fn issue(authority: &Authority, folder: &Path) {
@@ -55,7 +50,7 @@ fn files(folder: &Path) -> [String; 4] {
 #[tokio::test]
 async fn service_answers_over_tls_and_takes_a_new_certificate_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (authority(), authority());
+    let (first, second) = (authority("first"), authority("second"));
     issue(&first, folder.path());
     let arguments = files(folder.path());
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
@@ -88,7 +83,7 @@ async fn service_answers_over_tls_and_takes_a_new_certificate_locally() {
 #[tokio::test]
 async fn caller_without_tls_holds_up_no_other_locally() {
     let folder = tempfile::tempdir().unwrap();
-    let authority = authority();
+    let authority = authority("trusted");
     issue(&authority, folder.path());
     let arguments = files(folder.path());
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
@@ -116,7 +111,7 @@ async fn caller_without_tls_holds_up_no_other_locally() {
 #[test]
 fn files_that_cannot_be_used_stop_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let authority = authority();
+    let authority = authority("trusted");
     issue(&authority, folder.path());
     let (certificate, key) = (
         folder.path().join("certificate.pem"),

@@ -1,0 +1,128 @@
+//! Tests the image: Buildah builds it on a base of Debian's libraries, and it starts as the user without rights.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::artifact::{CHECKOUT, VERSION, archive, layout, output, platform, script};
+
+/// Longest wait for the service.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// Returns a command of Buildah whose images and containers are below a folder.
+fn buildah(folder: &Path) -> Command {
+    let mut command = Command::new("buildah");
+    let path = |name: &str| folder.join(name);
+    command
+        .arg("--root")
+        .arg(path("images"))
+        .arg("--runroot")
+        .arg(path("run"));
+    command
+        .args(["--storage-driver", "vfs"])
+        .env("BUILDAH_ISOLATION", "chroot");
+    command.env("TMPDIR", folder).stdin(Stdio::null());
+    command
+}
+
+/// Returns the children of a process that runs `millrace`, and theirs, the service first. Its own children have other
+/// arguments.
+fn descendants(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+    let all = children.flat_map(|child| std::iter::once(child).chain(descendants(child)));
+    let is_service = |id: &u32| {
+        let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        command == b"millrace\0serve\0--dev\0"
+    };
+    all.filter(is_service).collect()
+}
+
+#[tokio::test]
+async fn image_starts_as_a_user_without_rights_by_buildah() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("millrace-{VERSION}-{}", platform());
+    let context = folder.path().join("context");
+    fs::create_dir(&context).unwrap();
+    archive(
+        &layout(folder.path()),
+        &context.join(format!("{name}.tar.gz")),
+        &name,
+    );
+    let run = |arguments: &[&str]| output(buildah(folder.path()).args(arguments)).trim().to_owned();
+    let root = output(script("infra/dist/root").arg(platform()));
+    let base = run(&["from", "scratch"]);
+    run(&["add", "--quiet", &base, root.trim(), "/"]);
+    run(&["commit", "--quiet", &base, "localhost/base"]);
+    let file = format!("{CHECKOUT}/Dockerfile");
+    let mut build = buildah(folder.path());
+    build.args([
+        "build",
+        "--quiet",
+        "--file",
+        &file,
+        "--build-arg",
+        "BASE=localhost/base",
+        "--tag",
+        "localhost/millrace",
+    ]);
+    build.args([
+        "--build-arg",
+        &format!("TARBALL={name}.tar.gz"),
+        "--build-arg",
+        &format!("FOLDER={name}"),
+    ]);
+    output(build.arg(&context));
+
+    let container = run(&["from", "--pull-never", "localhost/millrace"]);
+    let config = run(&[
+        "inspect",
+        "--format",
+        "{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}",
+        &container,
+    ]);
+    assert_eq!(config, "65532:65532 [millrace] [serve]");
+    let mut child = buildah(folder.path())
+        .args([
+            "run",
+            "--env",
+            "MILLRACE_LISTEN=127.0.0.1:0",
+            "--env",
+            "MILLRACE_METRICS_LISTEN=",
+            &container,
+            "--",
+        ])
+        .args(["millrace", "serve", "--dev"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mounted = run(&["mount", &container]);
+    let data = Path::new(&mounted).join("var/lib/millrace/data");
+    let began = Instant::now();
+    let address = loop {
+        let text = fs::read(data.join("address.json")).unwrap_or_default();
+        let published: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        if let Some(address) = published["address"].as_str() {
+            break address.to_owned();
+        }
+        assert!(
+            began.elapsed() < WITHIN && child.try_wait().unwrap().is_none(),
+            "the container does not start"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&data).unwrap());
+    assert_eq!(owner, 65532);
+    let client = tests::Client::new(&format!("http://{address}/api/v1"));
+    let ready = client.request(tests::Method::GET, &format!("http://{address}/readyz"));
+    ready.await.expect_status(200);
+    let page = client.request(tests::Method::GET, &format!("http://{address}/console"));
+    page.await.expect_status(200);
+    let service = descendants(child.id()).pop().expect("the service runs");
+    output(Command::new("kill").arg(service.to_string()));
+    assert!(child.wait().unwrap().success());
+    run(&["umount", &container]);
+}
