@@ -130,10 +130,11 @@ fn is_from_own_user(request: &Request) -> bool {
     })
 }
 
-/// Other systems do not tell whose a connection is.
+/// Other systems do not tell whose a connection is, but that it comes from this machine.
 #[cfg(not(target_os = "linux"))]
 fn is_from_own_user(request: &Request) -> bool {
-    request.extensions().get::<Connection>().is_some()
+    let connection = request.extensions().get::<Connection>();
+    connection.is_some_and(|connection| connection.caller.ip().is_loopback())
 }
 
 #[cfg(test)]

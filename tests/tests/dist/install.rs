@@ -1,7 +1,6 @@
 //! Tests the tarball and `make install`, which have one layout.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::artifact::{
