@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench advisories openapi build preflight deploy redeploy dist image clean
+.PHONY: help run watch run-lambda token ops receiver model env install library new-workflow test-workflows quick test test-console test-lambda test-operations test-ministack chaos fuzz fuzz-api sim bench load advisories openapi build preflight deploy redeploy dist image clean
 
 # Passed on to the program that a target starts.
 ARGS ?=
@@ -118,6 +118,10 @@ bench: library ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin emulators $(BENCHES:%=--bin %); cargo build $(LOCKED) --bin millrace
 	@cargo build $(LOCKED) --profile lambda -p lambda $(FUNCTIONS:%=--bin %)
 	@MILLRACE_CONSOLE_DIR=$$(infra/console/build); export MILLRACE_CONSOLE_DIR; tests/run $(or $(CARGO_TARGET_DIR),target)/release/bench $(ARGS)
+
+load: library ## Load `millrace serve` behind nginx, with a kill and an upgrade in between (ARGS="--seconds 1800 --webhooks 1000 --queries 500" MILLRACE_BIN=program)
+	@$(if $(MILLRACE_BIN),,cargo build $(LOCKED) --release -p millrace;) cargo build $(LOCKED) --release -p tests --bin serve_load
+	@MILLRACE_BIN=$(or $(MILLRACE_BIN),$(or $(CARGO_TARGET_DIR),target)/release/millrace) tests/run $(or $(CARGO_TARGET_DIR),target)/release/serve_load $(ARGS)
 
 advisories: ## Known vulnerabilities of dependencies; fetches the advisory database
 	@"$$(infra/tools/cargo cargo-deny 0.20.2)" $(LOCKED) check --hide-inclusion-graph advisories

@@ -1,8 +1,9 @@
 //! Tests the image: Buildah builds it on a base of Debian's libraries, and it starts as the user without rights.
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::artifact::{CHECKOUT, VERSION, archive, layout, output, platform, script};
@@ -26,6 +27,26 @@ fn buildah(folder: &Path) -> Command {
     command
 }
 
+/// Running container, which ends with the test.
+struct Running(Child);
+
+impl Running {
+    /// Returns its processes that serve.
+    fn services(&self) -> Vec<u32> {
+        descendants(self.0.id())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for service in self.services() {
+            let _ = Command::new("kill").arg("-9").arg(service.to_string()).status();
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Returns the children of a process that runs `millrace`, and theirs, the service first. Its own children have other
 /// arguments.
 fn descendants(process: u32) -> Vec<u32> {
@@ -35,7 +56,7 @@ fn descendants(process: u32) -> Vec<u32> {
     let all = children.flat_map(|child| std::iter::once(child).chain(descendants(child)));
     let is_service = |id: &u32| {
         let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        command == b"millrace\0serve\0--dev\0"
+        command.starts_with(b"/opt/millrace-") && command.ends_with(b"/millrace\0serve\0--dev\0")
     };
     all.filter(is_service).collect()
 }
@@ -76,53 +97,51 @@ async fn image_starts_as_a_user_without_rights_by_buildah() {
     ]);
     output(build.arg(&context));
 
-    let container = run(&["from", "--pull-never", "localhost/millrace"]);
+    let name = run(&["from", "--pull-never", "localhost/millrace"]);
     let config = run(&[
         "inspect",
         "--format",
         "{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}",
-        &container,
+        &name,
     ]);
     assert_eq!(config, "65532:65532 [millrace] [serve]");
-    let mut child = buildah(folder.path())
-        .args([
-            "run",
-            "--env",
-            "MILLRACE_LISTEN=127.0.0.1:0",
-            "--env",
-            "MILLRACE_METRICS_LISTEN=",
-            &container,
-            "--",
-        ])
-        .args(["millrace", "serve", "--dev"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mounted = run(&["mount", &container]);
-    let data = Path::new(&mounted).join("var/lib/millrace/data");
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut container = buildah(folder.path());
+    container.args([
+        "run",
+        "--env",
+        &format!("MILLRACE_LISTEN={address}"),
+        "--env",
+        "MILLRACE_METRICS_LISTEN=",
+    ]);
+    container.args([&name, "--", "millrace", "serve", "--dev"]);
+    let mut container = Running(
+        container
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     let began = Instant::now();
-    let address = loop {
-        let text = fs::read(data.join("address.json")).unwrap_or_default();
-        let published: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-        if let Some(address) = published["address"].as_str() {
-            break address.to_owned();
-        }
+    while TcpStream::connect(address).is_err() {
+        let ended = container.0.try_wait().unwrap();
         assert!(
-            began.elapsed() < WITHIN && child.try_wait().unwrap().is_none(),
-            "the container does not start"
+            began.elapsed() < WITHIN && ended.is_none(),
+            "the container does not start: {ended:?}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&data).unwrap());
-    assert_eq!(owner, 65532);
+    }
+    let service = container.services().pop().expect("the service runs");
+    let status = fs::read_to_string(format!("/proc/{service}/status")).unwrap();
+    assert!(
+        status.contains("\nUid:\t65532\t65532\t65532\t65532\n"),
+        "{status}"
+    );
     let client = tests::Client::new(&format!("http://{address}/api/v1"));
     let ready = client.request(tests::Method::GET, &format!("http://{address}/readyz"));
     ready.await.expect_status(200);
     let page = client.request(tests::Method::GET, &format!("http://{address}/console"));
     page.await.expect_status(200);
-    let service = descendants(child.id()).pop().expect("the service runs");
     output(Command::new("kill").arg(service.to_string()));
-    assert!(child.wait().unwrap().success());
-    run(&["umount", &container]);
+    assert!(container.0.wait().unwrap().success());
 }
