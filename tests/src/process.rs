@@ -19,6 +19,7 @@ pub struct Process {
     lines: mpsc::Receiver<String>,
     base_url: String,
     token: String,
+    environment: String,
 }
 
 impl Process {
@@ -64,6 +65,7 @@ impl Process {
             lines,
             base_url: String::new(),
             token: String::new(),
+            environment: String::new(),
         };
         loop {
             let time_left = deadline.saturating_duration_since(Instant::now());
@@ -74,6 +76,7 @@ impl Process {
             match line.trim().split_once(' ') {
                 Some(("API", url)) => process.base_url = url.trim().to_owned(),
                 Some(("export", token)) => process.token = token.trim_start_matches("TOKEN=").to_owned(),
+                Some(("eval", _)) => line.trim().clone_into(&mut process.environment),
                 _ if line.trim() == "Try:" => break,
                 _ => {}
             }
@@ -83,6 +86,11 @@ impl Process {
             "the runner printed no address of its API"
         );
         process
+    }
+
+    /// Returns the command by which a shell gets the variables, as it prints it.
+    pub fn environment(&self) -> &str {
+        &self.environment
     }
 
     /// Returns the root of its API.

@@ -61,6 +61,8 @@ function start(file, given) {
 }
 
 const file = program()
+// By npx, the program is not on the path, so its messages name what is.
+if (process.env.npm_command === 'exec' && !process.env.MILLRACE_COMMAND) process.env.MILLRACE_COMMAND = 'npx millrace'
 // The kernel says of a program without its loader that it does not exist.
 if (!existsSync(file)) refuse(`${file} is missing: install millrace again.`)
 if (!hasGlibc()) refuse(MUSL)

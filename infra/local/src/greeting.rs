@@ -20,6 +20,8 @@ pub struct Greeting<'a> {
     /// Data directory as it was named.
     pub data_dir: &'a Path,
     pub has_console: bool,
+    /// Words that start the program in a shell.
+    pub command: &'a str,
     /// None where an identity provider issues tokens.
     pub issuer: Option<&'a Issuer>,
 }
@@ -84,9 +86,9 @@ curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/audit-trail
 
     /// Returns the command that prints the variables for another terminal.
     fn env_command(&self) -> String {
-        let command = "millrace ops env";
+        let command = format!("{} ops env", self.command);
         match self.data_dir == Path::new(DEFAULT_DATA_DIR) {
-            true => command.to_owned(),
+            true => command,
             false => format!("DATA_DIR='{}' {command}", self.data_dir.display()),
         }
     }

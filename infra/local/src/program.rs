@@ -160,6 +160,7 @@ async fn serve(
             data: &data,
             data_dir: &settings.data_dir,
             has_console,
+            command: environment.optional(variables::COMMAND).unwrap_or("millrace"),
             issuer: issuer.as_deref(),
         };
         greeting.print(&clock)?;

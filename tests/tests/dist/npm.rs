@@ -56,6 +56,16 @@ async fn the_installed_packages_start_and_end_with_their_launcher() {
     npx.args(["--offline", "millrace", "--help"])
         .current_dir(project.path());
     assert!(output(&mut npx).contains("Usage: millrace"));
+    // Its messages name what a user of npx can type.
+    let mut npx = installed("npx", &project);
+    npx.args(["--offline", "millrace", "--port", "0", "--data-dir", "other"])
+        .current_dir(project.path());
+    let mut process = Process::start_command(npx, &project.path().join("log"));
+    assert_eq!(
+        process.environment(),
+        "eval \"$(DATA_DIR='other' npx millrace ops env)\""
+    );
+    process.stop();
 
     // The code of a refusal.
     let mut command = installed(&millrace, &project);

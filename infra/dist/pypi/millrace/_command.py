@@ -6,6 +6,9 @@ from pathlib import Path
 
 
 def main():
+    # By uvx, the program is not on the path, so its messages name what is. uv sets this for what it runs.
+    if "UV" in os.environ:
+        os.environ.setdefault("MILLRACE_COMMAND", "uvx millrace")
     program = str(Path(__file__).resolve().parent / "_program" / "millrace")
     try:
         os.execv(program, [program, *sys.argv[1:]])

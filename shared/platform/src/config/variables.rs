@@ -141,6 +141,10 @@ pub const HOSTS: Variable = variable(
     "MILLRACE_HOSTS",
     "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
 );
+pub const COMMAND: Variable = variable(
+    "MILLRACE_COMMAND",
+    "for launchers of the local runner: the words that start it in a shell, such as `npx millrace`, for its messages; default millrace",
+);
 pub const LISTEN: Variable = variable(
     "MILLRACE_LISTEN",
     "for the local runner, optional: address and port to listen on; default 127.0.0.1 and PORT",
@@ -415,6 +419,7 @@ pub const ALL: &[Variable] = &[
     INGEST_CONCURRENCY,
     LOCAL_TARGETS,
     HOSTS,
+    COMMAND,
     LISTEN,
     PUBLIC_URL,
     TRUSTED_PROXIES,

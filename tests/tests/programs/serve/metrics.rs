@@ -88,7 +88,7 @@ async fn metrics_count_what_happened_on_an_address_of_their_own_locally() {
     let samples = parsed(&text);
     let count = |name: &str, labels: Value| sum(&samples, name, &labels);
     let created = json!({ "method": "POST", "route": "/api/v1/prompts", "status": "201" });
-    assert_eq!(count("millrace_http_requests_total", created), 1.0, "{text}");
+    assert_eq!(count("millrace_http_requests_total", created), 3.0, "{text}");
     let refused = json!({ "route": "/api/v1/prompts", "status": "401" });
     assert_eq!(count("millrace_http_requests_total", refused), 1.0, "{text}");
     assert_eq!(
