@@ -28,7 +28,7 @@ pub fn for_holders_of(secret: Secret, routes: Router) -> Router {
 }
 
 /// Returns the routes for callers that are not browsers.
-fn without_browsers(routes: Router) -> Router {
+pub fn without_browsers(routes: Router) -> Router {
     routes.layer(from_fn(refuse_browsers))
 }
 

@@ -59,7 +59,8 @@ pub fn serve(
         .route("/queues/{queue}", post(take))
         .route("/stop", post(end))
         .with_state(Served { queues, stop });
-    let router = guard::for_holders_of(secret.clone(), router).fallback_service(normalized(api));
+    let router = guard::for_holders_of(secret.clone(), router)
+        .fallback_service(normalized(guard::without_browsers(api)));
     tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
 }
 
