@@ -50,9 +50,14 @@ impl Drop for Running {
 /// Returns the children of a process that runs `millrace`, and theirs, the service first. Its own children have other
 /// arguments.
 fn descendants(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let children = children.unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+    let threads = fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let lists: Vec<_> = lists.collect();
+    let children = lists.iter().flat_map(|list| list.split_whitespace());
+    let children = children.filter_map(|id| id.parse().ok());
     let all = children.flat_map(|child| std::iter::once(child).chain(descendants(child)));
     let is_service = |id: &u32| {
         let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();

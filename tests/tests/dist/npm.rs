@@ -57,8 +57,9 @@ async fn the_installed_packages_start_and_end_with_their_launcher() {
         .current_dir(project.path());
     assert!(output(&mut npx).contains("Usage: millrace"));
     // Its messages name what a user of npx can type.
-    let mut npx = installed("npx", &project);
-    npx.args(["--offline", "millrace", "--port", "0", "--data-dir", "other"])
+    let mut npx = installed(&millrace, &project);
+    npx.args(["--port", "0", "--data-dir", "other"])
+        .env("npm_command", "exec")
         .current_dir(project.path());
     let mut process = Process::start_command(npx, &project.path().join("log"));
     assert_eq!(
