@@ -1,6 +1,6 @@
-//! Loads `millrace serve` as a server is used: webhooks and queries at a fixed rate through nginx with TLS, with tokens
-//! of an identity provider; a kill after a third of the time, and an upgrade to a newer build after two thirds. Prints
-//! one JSON object. Fails if an event that was taken does not arrive.
+//! Loads `millrace serve` as a server is used: webhooks and queries at a fixed rate through nginx with TLS,
+//! with tokens of an identity provider; a kill after a third of the time, and an upgrade to a newer build
+//! after two thirds. Prints one JSON object. Fails if an accepted event does not arrive.
 //!
 //! The listening socket stays open between two processes, as by `infra/server/millrace.socket`.
 
@@ -121,21 +121,21 @@ async fn main() -> Result<()> {
             next += every;
             samples.push(json!({
                 "second": began.elapsed().as_secs(), "memory_mb": service.memory_mb(), "data_mb": service.data_mb(),
-                "taken": webhooks.count(), "delivered": arrivals.count(), "queries": queries.count(),
+                "accepted": webhooks.count(), "delivered": arrivals.count(), "queries": queries.count(),
             }));
         }
     }
     sending.await?;
     asking.await?;
     let loaded = began.elapsed();
-    let taken = webhooks.count();
+    let accepted = webhooks.count();
     let deadline = Instant::now() + PATIENCE;
-    while arrivals.count() < taken && Instant::now() < deadline {
+    while arrivals.count() < accepted && Instant::now() < deadline {
         time::sleep(PAUSE).await;
     }
     let delivered_within = began.elapsed();
     time::sleep(Duration::from_secs(5)).await;
-    let lost = taken - arrivals.count();
+    let lost = accepted - arrivals.count();
     let longest = webhooks.longest().max(queries.longest());
     println(&json!({
         "seconds": loaded.as_secs_f64(), "webhooks": webhooks.report(loaded), "queries": queries.report(loaded),
@@ -145,7 +145,7 @@ async fn main() -> Result<()> {
         "restarts": service.restarts_ms, "samples": samples,
     }));
     if lost > 0 {
-        return Err(format!("{lost} events that were taken did not arrive").into());
+        return Err(format!("{lost} accepted events did not arrive").into());
     }
     if longest > LONGEST {
         return Err(format!("a request waited {longest:?} for its answer").into());
@@ -376,7 +376,7 @@ impl Caller {
         Ok(id)
     }
 
-    /// True if the event was taken.
+    /// True if the event was accepted.
     async fn send_event(&self, channel: &Value, number: u64) -> bool {
         let lines: Vec<_> = (0..8)
             .map(|line| json!({ "sku": format!("sku-{line}"), "price": line * 3, "text": format!("A line of order {number}, in words that differ") }))
@@ -385,8 +385,8 @@ impl Caller {
         let text = |field: &str| channel.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, token) = (text("id"), text("ingest_token"));
         let url = format!("{}/ingest/webhooks/events/acme/demo/{id}", self.origin);
-        let sent = self.http.post(url).bearer_auth(token).json(&event).send().await;
-        sent.is_ok_and(|answer| answer.status().is_success())
+        let answer = self.http.post(url).bearer_auth(token).json(&event).send().await;
+        answer.is_ok_and(|answer| answer.status().is_success())
     }
 
     /// True if the query was answered.

@@ -179,9 +179,9 @@ fn decode(shared: &mut Shared, path: &str, body: Bytes) {
 
 /// Returns an attribute as text; empty where it is missing.
 pub fn attribute_of(attributes: &[KeyValue], key: &str) -> String {
-    let mut found = attributes.iter().filter(|attribute| attribute.key == key);
-    let text = found.next().map(|attribute| text_of(attribute.value.as_ref()));
-    assert!(found.next().is_none(), "two attributes '{key}'");
+    let mut matching = attributes.iter().filter(|attribute| attribute.key == key);
+    let text = matching.next().map(|attribute| text_of(attribute.value.as_ref()));
+    assert!(matching.next().is_none(), "two attributes '{key}'");
     text.unwrap_or_default()
 }
 

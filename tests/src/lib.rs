@@ -19,9 +19,9 @@
 //! webhooks to this machine, as the emulator of `make test-lambda` does.
 //!
 //! A test that lacks what it needs fails and says what that is. Its name ends with what not everyone has, so
-//! that
-//! `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]),
-//! `_in_chromium`, `_behind_nginx`, `_by_pebble`, `_by_buildah`, `_as_root`. `tests/run` puts those that this machine lacks into `SKIP`.
+//! that `-- --skip` leaves it out by name: `_locally` (the local runner, by [`Service::start_local`]),
+//! `_in_chromium`, `_behind_nginx`, `_by_pebble`, `_by_buildah`, `_as_root`. `tests/run` puts those that this
+//! machine lacks into `SKIP`.
 //!
 //! | variable | meaning |
 //! |---|---|

@@ -32,7 +32,8 @@ impl Nginx {
         )
     }
 
-    /// Starts it with settings of its server, after `listen <address>`: `options` of the socket, and the rest.
+    /// Starts it with settings of its server, after `listen <address>`: `options` of the socket, and the
+    /// rest.
     ///
     /// # Panics
     ///

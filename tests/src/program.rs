@@ -98,8 +98,8 @@ fn peers(variable: &str) -> PathBuf {
 /// Name of the operator command for [`run`] and [`command`].
 pub const OPS: &str = "millrace ops";
 
-/// Returns a command for a program of this workspace, and its subcommand after a space, without the variables that
-/// would affect it.
+/// Returns a command for a program of this workspace, and its subcommand after a space, without the variables
+/// that would affect it.
 pub fn command(name: &str) -> Command {
     command_by(&[], name)
 }

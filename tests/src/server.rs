@@ -1,4 +1,5 @@
-//! Runs `millrace serve` in a process of its own, for users of an identity provider that the test stands in for.
+//! Runs `millrace serve` in a process of its own, for users of an identity provider that the test stands in
+//! for.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -28,7 +29,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a service on a free port, whose data directory is `data` in `folder`, and waits until it is ready.
+    /// Starts a service on a free port, whose data directory is `data` in `folder`, and waits until it is
+    /// ready.
     pub fn start(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::of(command(&[], folder, arguments, variables), folder)
     }
@@ -135,7 +137,8 @@ impl Drop for Server {
     }
 }
 
-/// Returns the command of such a service, by a launcher that is replaced by it, with the settings of the identity provider.
+/// Returns the command of such a service, by a launcher that is replaced by it, with the settings of the
+/// identity provider.
 pub fn command(launcher: &[&str], folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = program::command_by(launcher, "millrace serve");
     command

@@ -56,7 +56,8 @@ pub struct Place<'a> {
     pub receiver_port: u16,
 }
 
-/// Runs the steps in one shell, which starts with `millrace` as a function: it runs the program under test. Every `sleep` takes `patience` times as long.
+/// Runs the steps in one shell, which starts with `millrace` as a function: it runs the program under test.
+/// Every `sleep` takes `patience` times as long.
 pub fn outputs(steps: &[Step], place: &Place<'_>, patience: u32) -> Vec<String> {
     let mut script = format!(
         r#"exec 2>&1

@@ -29,7 +29,8 @@ pub struct Arguments {
     /// Takes over from a process that has the folder open, which is away for a moment.
     #[arg(long)]
     pub replace: bool,
-    /// Address to listen on instead of --port, such as 0.0.0.0:443 or [::]:3000. A socket that systemd passes comes first.
+    /// Address to listen on instead of --port, such as 0.0.0.0:443 or [::]:3000. A socket that systemd passes
+    /// comes first.
     #[arg(long, env = variables::LISTEN.name, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
     /// URL under which callers reach the service, such as https://millrace.example.com.
@@ -47,7 +48,8 @@ pub struct Arguments {
     /// File with the certificate's private key, in PEM.
     #[arg(long, env = variables::TLS_KEY.name, value_name = "FILE")]
     pub tls_key: Option<String>,
-    /// Domains to get a certificate for by ACME, comma-joined; callers reach this process at port 443 of each.
+    /// Domains to get a certificate for by ACME, comma-joined; callers reach this process at port 443 of
+    /// each.
     #[arg(long, env = variables::ACME_DOMAINS.name, value_name = "DOMAINS")]
     pub acme_domains: Option<String>,
     /// Mail address for messages of the certificate authority.

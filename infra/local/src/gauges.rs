@@ -1,5 +1,5 @@
-//! `GET /metrics`: the metrics in the text format of Prometheus. Some are measured here, and not counted as things
-//! happen: the depth of the queues, the open connections, and what the process uses.
+//! `GET /metrics`: the metrics in the text format of Prometheus. Some are measured here, and not counted as
+//! things happen: the depth of the queues, the open connections, and what the process uses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

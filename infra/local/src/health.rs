@@ -1,4 +1,5 @@
-//! `GET /healthz` and `GET /readyz`: tell a supervisor whether the process answers, and whether it takes work.
+//! `GET /healthz` and `GET /readyz`: tell a supervisor whether the process answers, and whether it takes
+//! work.
 //!
 //! They answer under every host name, because a load balancer asks by address, and say nothing else of the
 //! service.

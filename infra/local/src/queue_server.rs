@@ -1,6 +1,6 @@
 //! Listens to other processes of the data directory's owner: the operator command sends its hints to the
-//! queues of the runner that has the directory open, and another runner asks it to stop. The service's own runs call
-//! the API here.
+//! queues of the runner that has the directory open, and another runner asks it to stop. The service's own
+//! runs call the API here.
 //!
 //! The queues offer only sending, because no other process reads them.
 
@@ -47,7 +47,8 @@ struct Message {
     delay_ms: u64,
 }
 
-/// Serves these queues by name to callers with the secret, who can also have `stop` notified, and the API to all.
+/// Serves these queues by name to callers with the secret, who can also have `stop` notified, and the API to
+/// all.
 pub fn serve(
     listener: TcpListener,
     queues: Arc<BTreeMap<&'static str, Arc<LocalQueue>>>,

@@ -1,5 +1,5 @@
-//! Serves a port: limits the number of connections, and the time that each may take for a handshake and for the
-//! head of a request.
+//! Serves a port: limits the number of connections, and the time that each may take for a handshake and for
+//! the head of a request.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -56,7 +56,8 @@ impl Limits {
         Self::new(files() / 4, 2_048)
     }
 
-    /// Limits of the port of the queues, whose clients are the operator command and a successor: a twelfth, at most 1,024.
+    /// Limits of the port of the queues, whose clients are the operator command and a successor: a twelfth,
+    /// at most 1,024.
     pub fn internal() -> Self {
         Self::new(files() / 12, 1_024)
     }

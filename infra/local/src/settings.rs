@@ -26,8 +26,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the settings, and the environment with their part of it: the public URL, and what is allowed in
-    /// development unless a variable says otherwise.
+    /// Returns the settings, and the environment with their part of it: the public URL, and what is allowed
+    /// in development unless a variable says otherwise.
     pub fn read(
         arguments: &Arguments,
         mode: Mode,

@@ -1,4 +1,5 @@
-//! Opens the port and the data directory, which no other process may have; with `--replace` they are taken over.
+//! Opens the port and the data directory, which no other process may have; with `--replace` they are taken
+//! over.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,8 +19,8 @@ const ENDING: Duration = Duration::from_secs(30);
 /// Time between two looks whether it has ended.
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// Listens, before another runner is asked to stop: where a third program has the port, that one goes on. Its own
-/// port is free only after its end.
+/// Listens, before another runner is asked to stop: where a third program has the port, that one goes on. Its
+/// own port is free only after its end.
 pub async fn listen_and_own(settings: &Settings) -> Result<(TcpListener, DataDir), ConfigError> {
     let is_others = || {
         // Without a data directory there is no other runner, and a refused start makes none.

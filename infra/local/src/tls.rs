@@ -71,8 +71,8 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the certificate, or begins to request one; `cache` is the folder of the account and certificates of
-    /// ACME. It is renewed in the background.
+    /// Reads the certificate, or begins to request one; `cache` is the folder of the account and certificates
+    /// of ACME. It is renewed in the background.
     pub fn start(certificates: &Certificates, cache: PathBuf) -> Result<Self, ConfigError> {
         match certificates {
             Certificates::Files(files) => Self::of_files(files.clone()),
@@ -117,7 +117,8 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Returns the decrypted connection; None for a check of a certificate authority, which sends nothing more.
+    /// Returns the decrypted connection; None for a check of a certificate authority, which sends nothing
+    /// more.
     pub async fn accept(&self, socket: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
         let shaking_hands = async {
             let hello = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), socket).await?;
@@ -186,8 +187,8 @@ impl Files {
 struct Current(RwLock<Arc<CertifiedKey>>);
 
 impl Current {
-    /// Reads the files again each time that they change. One that cannot be used is left out, and read at the next
-    /// look: its key may not be written yet.
+    /// Reads the files again each time that they change. One that cannot be used is left out, and read at the
+    /// next look: its key may not be written yet.
     async fn follow(&self, files: Files) {
         let mut times = files.times();
         loop {

@@ -33,7 +33,8 @@ enum Command {
     Serve {
         #[command(flatten)]
         arguments: Arguments,
-        /// Starts it for development: it issues tokens itself, and webhooks and imports may reach this machine.
+        /// Starts it for development: it issues tokens itself, and webhooks and imports may reach this
+        /// machine.
         #[arg(long)]
         dev: bool,
     },

@@ -128,8 +128,8 @@ pub async fn starts_and_ends(program: &Path) {
     }
 }
 
-/// Checks a packed artifact as before a release, but for its size and for glibc: debug programs are large, and
-/// built for this machine.
+/// Checks a packed artifact as before a release, but for its size and for glibc: debug programs are large,
+/// and built for this machine.
 pub fn checked(artifact: &Path, options: &[&str]) -> String {
     let mut command = script("infra/dist/check");
     output(

@@ -1,4 +1,5 @@
-//! Tests `make deploy RELEASE=…`: it needs nothing but Python, and uses no other archive than the released one.
+//! Tests `make deploy RELEASE=…`: it needs nothing but Python, and uses no other archive than the released
+//! one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

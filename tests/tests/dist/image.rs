@@ -1,4 +1,5 @@
-//! Tests the image: Buildah builds it on a base of Debian's libraries, and it starts as the user without rights.
+//! Tests the image: Buildah builds it on a base of Debian's libraries, and it starts as the user without
+//! rights.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -47,8 +48,8 @@ impl Drop for Running {
     }
 }
 
-/// Returns the children of a process that runs `millrace`, and theirs, the service first. Its own children have other
-/// arguments.
+/// Returns the children of a process that runs `millrace`, and theirs, the service first. Its own children
+/// have other arguments.
 fn descendants(process: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task"))
         .into_iter()

@@ -1,5 +1,5 @@
-//! Tests that data of every format is read by this build: `tests/data/formats` has a backup that the first release of each
-//! format made. `FORMAT_WRITE=1` writes that of the current format, once.
+//! Tests that data of every format is read by this build: `tests/data/formats` has a backup that the first
+//! release of each format made. `FORMAT_WRITE=1` writes that of the current format, once.
 
 use std::fs;
 use std::path::{Path, PathBuf};

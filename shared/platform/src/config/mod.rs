@@ -1,7 +1,8 @@
 //! Reads a function's environment once, at start, into small typed structs.
 //!
-//! Every variable begins with `MILLRACE_`, but for those of OpenTelemetry. A missing or an unknown variable stops the start with a sentence
-//! that says how to set it; a misspelt name would otherwise silently use a default.
+//! Every variable begins with `MILLRACE_`, but for those of OpenTelemetry. A missing or an unknown variable
+//! stops the start with a sentence that says how to set it; a misspelt name would otherwise silently use a
+//! default.
 
 pub mod variables;
 

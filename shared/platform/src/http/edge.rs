@@ -195,8 +195,8 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         let failure = response.extensions_mut().remove::<Arc<Error>>();
         let status = response.status().as_u16();
         let duration_ms = clock.now().as_millis() - began.as_millis();
-        let known = known_method(&method);
-        metrics::http_request(known, route.as_deref(), status, began_at.elapsed());
+        let label = known_method(&method);
+        metrics::http_request(label, route.as_deref(), status, began_at.elapsed());
         let cause = failure.as_ref().map(|failure| shortened(failure.to_string()));
         match cause {
             Some(cause) if status >= 500 => {
@@ -206,7 +206,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
             None => info!(%method, path, route, status, duration_ms, "request"),
         }
         if traced.is_recorded() {
-            traced.set("http.request.method", known);
+            traced.set("http.request.method", label);
             if let Some(route) = &route {
                 traced.set("http.route", route);
             }

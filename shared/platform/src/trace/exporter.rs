@@ -236,13 +236,13 @@ impl Sender {
     async fn run(mut self) {
         loop {
             tokio::select! { () = self.exporter.wake.notified() => {}, () = sleep(INTERVAL) => {} }
-            let asked = self.exporter.asked.load(Ordering::SeqCst);
+            let number = self.exporter.asked.load(Ordering::SeqCst);
             let retry_at = self.exporter.state.lock().retry_at;
             if retry_at.is_none_or(|at| at <= Instant::now()) {
                 self.export::<Span>().await;
                 self.export::<LogRecord>().await;
             }
-            self.exporter.done.send_replace(asked);
+            self.exporter.done.send_replace(number);
         }
     }
 

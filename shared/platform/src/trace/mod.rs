@@ -4,10 +4,10 @@
 //! when its last clone is dropped. Code within a span finds its position with [`current`], so that it need
 //! not be passed through functions that do not use it.
 //!
-//! Spans are made here, and not by the SDK of OpenTelemetry, whose messages they are. A run's span lasts longer than a process: its
-//! id is derived from the run's, and it is written once, when the run ends, which the SDK's tracers cannot do.
-//! Its processors block a thread at a flush, and it reads the environment, the clock and random numbers by
-//! itself.
+//! Spans are made here, and not by the SDK of OpenTelemetry, whose messages they are. A run's span lasts
+//! longer than a process: its id is derived from the run's, and it is written once, when the run ends, which
+//! the SDK's tracers cannot do. Its processors block a thread at a flush, and it reads the environment, the
+//! clock and random numbers by itself.
 
 mod context;
 mod exporter;

@@ -162,14 +162,14 @@ fn resource_of(
     environment: &Environment,
     machine: &AwsEnvironment,
 ) -> Result<Vec<(String, String)>, ConfigError> {
-    let given = pairs(environment, variables::OTEL_RESOURCE).ok_or_else(|| {
+    let attributes = pairs(environment, variables::OTEL_RESOURCE).ok_or_else(|| {
         ConfigError::new(
             "The variable OTEL_RESOURCE_ATTRIBUTES is not a list of attributes. Set it to name=value, comma-joined, with values that \
              are encoded as in a URL, such as deployment.environment.name=production.",
         )
     })?;
     let name = environment.optional(variables::OTEL_SERVICE_NAME);
-    let named = |key: &str| given.iter().any(|(given, _)| given == key);
+    let named = |key: &str| attributes.iter().any(|(name, _)| name == key);
     let mut resource = Vec::new();
     if let Some(name) = name.or((!named("service.name")).then_some("millrace")) {
         resource.push(("service.name".to_owned(), name.to_owned()));
@@ -184,7 +184,11 @@ fn resource_of(
     resource.push(("telemetry.sdk.name".to_owned(), "millrace".to_owned()));
     resource.push(("telemetry.sdk.version".to_owned(), crate::VERSION.to_owned()));
     let is_set = |key: &str| resource.iter().any(|(set, _)| set == key);
-    let rest: Vec<_> = given.iter().filter(|(key, _)| !is_set(key)).cloned().collect();
+    let rest: Vec<_> = attributes
+        .iter()
+        .filter(|(key, _)| !is_set(key))
+        .cloned()
+        .collect();
     resource.extend(rest);
     Ok(resource)
 }

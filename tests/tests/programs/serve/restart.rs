@@ -1,4 +1,5 @@
-//! Tests restarts: what systemd passes to the service and hears of it, and that no request is lost by an upgrade.
+//! Tests restarts: what systemd passes to the service and hears of it, and that no request is lost by an
+//! upgrade.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;

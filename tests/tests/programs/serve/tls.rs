@@ -1,4 +1,5 @@
-//! Tests TLS with the files of a certificate: of callers that trust its authority, and with a new certificate.
+//! Tests TLS with the files of a certificate: of callers that trust its authority, and with a new
+//! certificate.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
