@@ -71,6 +71,8 @@ impl Nginx {
         let file = folder.join("nginx.conf");
         fs::write(&file, settings).expect("the settings are written");
         let mut child = Command::new(program)
+            // It takes this for a list of sockets.
+            .env_remove("NGINX")
             .args(["-e", "stderr", "-p"])
             .arg(&folder)
             .arg("-c")
