@@ -29,11 +29,11 @@ pub struct Arguments {
     /// Takes over from a process that has the folder open, which is away for a moment.
     #[arg(long)]
     pub replace: bool,
-    /// Address to listen on instead of --port, such as 0.0.0.0:443 or [::]:3000. A socket that systemd passes
+    /// Address to listen on instead of --port, such as `0.0.0.0:443` or `[::]:3000`. A socket that systemd passes
     /// comes first.
     #[arg(long, env = variables::LISTEN.name, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
-    /// URL under which callers reach the service, such as https://millrace.example.com.
+    /// URL under which callers reach the service, such as `https://millrace.example.com`.
     #[arg(long, env = variables::PUBLIC_URL.name, value_name = "URL")]
     pub public_url: Option<String>,
     /// Addresses of proxies whose header X-Forwarded-For counts, comma-joined, such as 127.0.0.1,10.0.0.0/8.
