@@ -19,7 +19,7 @@ const SUFFIX: &str = ".tar.zst";
 #[derive(Args)]
 pub struct BackupArguments {
     /// The file to make, such as millrace.tar.zst: a tar archive, compressed by zstd. In a folder it gets the
-    /// name millrace-<time>.tar.zst.
+    /// name `millrace-<time>.tar.zst`.
     place: PathBuf,
     /// With a folder: how many backups stay in it; the oldest others are removed.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
