@@ -1,7 +1,7 @@
 //! Counts what happens, for one of two exits: CloudWatch, as log lines in the embedded metric format, or
 //! Prometheus, as a text that a server reads.
 //!
-//! Each metric exists once: a function here records it, and [`definitions`] has its names. A function of the
+//! Each metric exists once: a function here records it, and `definitions` has its names. A function of the
 //! cloud has the namespace of its metrics in the environment, and writes them before it answers, because
 //! Lambda stops it afterwards. A server calls [`init_prometheus`]. Without either nothing is recorded.
 
