@@ -306,7 +306,6 @@ impl Load {
     }
 }
 
-/// Client of the service, through nginx.
 #[derive(Clone)]
 struct Caller {
     http: Client,

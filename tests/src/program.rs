@@ -95,7 +95,6 @@ fn peers(variable: &str) -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// Name of the operator command for [`run`].
 pub const OPS: &str = "millrace ops";
 
 /// Returns a command for a program of this workspace, and its subcommand after a space, without the variables

@@ -152,6 +152,17 @@ pub fn command(launcher: &[&str], folder: &Path, arguments: &[&str], variables: 
     command
 }
 
+/// Starts such a service, which must refuse to start. Returns what it says.
+#[track_caller]
+pub fn refusal(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = command(&[], folder, arguments, variables);
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output();
+    let output = output.expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{arguments:?} {variables:?}: {text}");
+    text
+}
+
 /// Returns the settings of a provider whose keys are below `folder`, and makes the keys.
 pub fn identity(folder: &Path) -> Value {
     let keys: PathBuf = folder.join("provider");

@@ -35,7 +35,6 @@ const MOST_OVERDUE: usize = 20;
 struct Later {
     clock: Clock,
     messages: Mutex<BTreeMap<(UtcTime, usize), String>>,
-    /// Number of messages so far.
     count: Mutex<usize>,
 }
 

@@ -29,8 +29,8 @@ pub struct Arguments {
     /// Takes over from a process that has the folder open, which is away for a moment.
     #[arg(long)]
     pub replace: bool,
-    /// Address to listen on instead of --port, such as `0.0.0.0:443` or `[::]:3000`. A socket that systemd passes
-    /// comes first.
+    /// Address to listen on instead of --port, such as `0.0.0.0:443` or `[::]:3000`. A socket that systemd
+    /// passes comes first.
     #[arg(long, env = variables::LISTEN.name, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
     /// URL under which callers reach the service, such as `https://millrace.example.com`.

@@ -30,7 +30,6 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Version of the format.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub fn routes(services: Services) -> Router {

@@ -22,7 +22,6 @@ use tokio::time::timeout;
 /// Time limit of a read of the records.
 const READ: Duration = Duration::from_secs(2);
 
-/// Whether the service takes work.
 #[derive(Clone)]
 pub struct Health {
     records: Table,
@@ -30,7 +29,6 @@ pub struct Health {
 }
 
 impl Health {
-    /// Health of a service that is not ready yet.
     pub fn new(records: Table) -> Self {
         Self {
             records,

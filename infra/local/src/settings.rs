@@ -19,7 +19,6 @@ pub struct Settings {
     pub listen: SocketAddr,
     pub tls: Option<Certificates>,
     pub proxies: TrustedProxies,
-    /// Address of metrics and health.
     pub metrics: Option<SocketAddr>,
     pub data_dir: PathBuf,
     pub replace: bool,

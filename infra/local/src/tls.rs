@@ -27,14 +27,12 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{info, warn};
 
-/// Directory of Let's Encrypt.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// Pause between two looks whether the files changed.
 const LOOK: Duration = Duration::from_secs(5);
 /// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// Where certificates come from.
 #[derive(Clone, Debug)]
 pub enum Certificates {
     Files(Files),
@@ -49,7 +47,6 @@ pub struct Files {
     pub key: PathBuf,
 }
 
-/// Account at a certificate authority.
 #[derive(Clone, Debug)]
 pub struct Acme {
     /// At least one.

@@ -43,7 +43,6 @@ use fair::FairPermits;
 use http::audit::AuditLog;
 use records::Table;
 
-/// Version of the service.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Shared context of every HTTP function.

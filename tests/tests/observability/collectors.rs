@@ -9,7 +9,6 @@ use tests::{Collector, Events, Persona, Service, run};
 
 const WARNING: &str = "does not take telemetry";
 
-/// Requests of a measurement.
 const REQUESTS: u32 = 200;
 
 async fn time_of_requests(service: &Service) -> Duration {

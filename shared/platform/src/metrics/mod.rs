@@ -271,7 +271,6 @@ pub fn activity_attempted(activity: &str, outcome: &'static str, duration: Durat
     });
 }
 
-/// Messages of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDepth {
     pub ready: usize,

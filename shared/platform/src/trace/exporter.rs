@@ -46,7 +46,6 @@ thread_local! {
     static IS_EXPORTER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this is the thread that exports.
 pub(super) fn is_exporter() -> bool {
     IS_EXPORTER.get()
 }
@@ -85,7 +84,6 @@ impl Item for LogRecord {
     }
 }
 
-/// Items of one signal that wait.
 pub(super) struct Waiting<T> {
     url: Option<String>,
     items: Vec<T>,
@@ -165,7 +163,6 @@ impl Exporter {
         T::waiting(&mut self.state.lock()).url.is_some()
     }
 
-    /// Adds an item to those that wait.
     pub(super) fn add<T: Item>(&self, item: T) {
         let bytes = item.encoded_len();
         let is_full = {

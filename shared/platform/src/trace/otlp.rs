@@ -11,7 +11,6 @@ use prost::Message as _;
 
 use super::context::TraceContext;
 
-/// Value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     Text(&'a str),
@@ -68,7 +67,6 @@ impl From<usize> for Value<'_> {
     }
 }
 
-/// Role of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Internal,
@@ -88,7 +86,6 @@ impl From<Kind> for SpanKind {
     }
 }
 
-/// Attributes of a span or a log record.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes(Vec<KeyValue>);
 
@@ -179,7 +176,6 @@ pub(super) fn log(fields: LogFields<'_>) -> LogRecord {
     }
 }
 
-/// Description of this process.
 pub(super) struct Source {
     resource: Resource,
     scope: InstrumentationScope,

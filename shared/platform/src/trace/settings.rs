@@ -21,7 +21,6 @@ pub(super) struct Settings {
     pub headers: HeaderMap,
     pub timeout: Duration,
     pub sampler: Sampler,
-    /// Description of this process.
     pub resource: Vec<(String, String)>,
 }
 

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
@@ -133,17 +132,8 @@ fn files_that_cannot_be_used_stop_the_start() {
         fs::write(file, content).unwrap();
         let arguments = files(folder.path());
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let mut command = server::command(&[], folder.path(), &arguments, &[]);
-        let output = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            !output.status.success() && text.contains(reason),
-            "{reason}: {text}"
-        );
+        let text = server::refusal(folder.path(), &arguments, &[]);
+        assert!(text.contains(reason), "{reason}: {text}");
         fs::write(file, before).unwrap();
     }
 }
