@@ -11,13 +11,15 @@ use events::publish::Publisher;
 use events::records::channels::Channels;
 use events::records::events::Events;
 use events::records::ingest_counts::IngestCounts;
-use ingest_function::{ChannelRates, Ingest};
+use events::records::refusals::Refusals;
+use ingest_function::{Certificates, ChannelRates, Ingest, RefusalLog};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::server::{self, Limits};
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
 use platform::config::{CorsOrigins, EdgeConfig, Environment};
+use platform::outbound::Outbound;
 use platform::records::{Condition, Key, Table, Written};
 use platform::secrets::secret_hash;
 use platform::{Clock, Tenant, ids};
@@ -85,6 +87,10 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
         ),
         clock: clock.clone(),
         max_body_bytes: 256 * 1_024,
+        base_url: None,
+        certificates: Certificates::new(Outbound::public()),
+        outbound: Outbound::public(),
+        refused: RefusalLog::new(Refusals::new(services.table(EVENTS_TABLE))),
         rates: ChannelRates::from_environment(&Environment::from_variables([])?, counts, clock.clone())?,
     };
     let edge = EdgeConfig {
@@ -158,19 +164,9 @@ fn channel(token: &str) -> StoredChannel {
     let now = Clock::System.now();
     StoredChannel {
         id: ids::new_id(now),
-        name: "Orders".to_owned(),
-        source: "shop".to_owned(),
-        default_action: None,
-        default_resource_type: None,
-        transform: None,
-        signature: None,
-        signing_secret: None,
-        enabled: true,
+        name: "Load".to_owned(),
+        source: "load".to_owned(),
         token_hash: secret_hash(token),
-        token_hint: "x".to_owned(),
-        created_at: now,
-        updated_at: now,
-        created_by: "user:bench".to_owned(),
-        updated_by: "user:bench".to_owned(),
+        ..StoredChannel::new(now, "user:bench".to_owned())
     }
 }

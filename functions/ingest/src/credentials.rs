@@ -1,98 +1,238 @@
 //! Checks the credentials of a request to a channel.
 //!
-//! A missing channel is checked like any other, against a token and a secret that no caller has, so that
-//! timing does not reveal which channels exist. One case takes longer: the first request that an instance
-//! gets for a signed channel, because it opens the channel's secret.
+//! A missing channel is checked like any other, against a token that no caller has and with signatures that
+//! are computed in vain, so that timing does not reveal which channels exist. Two cases take longer: the
+//! first request that an instance gets for a signed channel, because it opens the channel's secret, and one
+//! whose sender signs with another scheme than HMAC.
 
-use axum::http::{HeaderMap, header};
 use events::channel::StoredChannel;
-use events::signature::{Algorithm, SignatureRule};
+use events::sender::signature::{Key, SignatureRule, waste};
+use events::sender::{Fields, Refusal, RefusalReason, source};
+use http::header;
 use platform::config::Secret;
 use platform::sealing::Place;
 use platform::secrets::secret_hash;
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, UtcTime};
 use subtle::ConstantTimeEq as _;
 
-use crate::{Ingest, refused};
+use crate::Ingest;
 
 /// Header for a token, besides `Authorization`.
 const TOKEN_HEADER: &str = "x-service-ingest-token";
 /// Hash that no token has.
 const NO_TOKEN: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Parts of a request that its credentials are read from.
-pub struct Shown<'a> {
-    pub headers: &'a HeaderMap,
-    pub query: Option<&'a str>,
-    pub body: &'a [u8],
+/// Why a request is not admitted: the fault of the request, or of this service.
+pub enum NotAdmitted {
+    Refused(Refusal),
+    Failed(Error),
 }
 
-/// Returns the channel if the request may use it. Every other request gets the same 401, whatever the reason.
-pub async fn admitted(
+impl From<Refusal> for NotAdmitted {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Error> for NotAdmitted {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Takes as long as the check of a channel, and admits nothing.
+pub fn check_nothing(fields: Fields<'_>) {
+    is_token(std::iter::once(NO_TOKEN), &tokens(None, fields));
+    waste(fields.request.body);
+}
+
+/// Checks a request to a channel.
+pub async fn check(
     ingest: &Ingest,
-    tenant: Option<&Tenant>,
-    channel: Option<StoredChannel>,
-    shown: Shown<'_>,
-) -> Result<StoredChannel> {
-    let token = token(&shown);
-    let stored = channel
-        .as_ref()
-        .map_or(NO_TOKEN, |channel| channel.token_hash.as_str());
-    let hash = secret_hash(token.as_deref().unwrap_or_default());
-    let is_token = bool::from(hash.as_bytes().ct_eq(stored.as_bytes()));
-    let rule = channel.as_ref().and_then(|channel| channel.signature.clone());
-    let mut is_signed = false;
-    // Each algorithm runs once, so that timing does not reveal the channel's algorithm.
-    for algorithm in [Algorithm::Sha256, Algorithm::Sha1] {
-        match (&rule, &channel, tenant) {
-            (Some(rule), Some(channel), Some(tenant)) if rule.algorithm == algorithm => {
-                let secret = secret(ingest, tenant, channel).await?;
-                is_signed = verifies(rule, &secret, &shown);
+    tenant: &Tenant,
+    channel: &StoredChannel,
+    fields: Fields<'_>,
+    now: UtcTime,
+) -> Result<(), NotAdmitted> {
+    let tokens = tokens(Some(channel), fields);
+    let has_token = is_token(channel.token_hashes(now), &tokens);
+    match &channel.signature {
+        Some(rule) => {
+            // A signed request needs no token, but a wrong token is refused.
+            let is_wrong = !has_token && tokens.iter().any(|token| token.is_own);
+            verify(ingest, tenant, channel, rule, fields, now).await?;
+            match (is_wrong, rule.token_too && !has_token) {
+                (true, _) => Err(wrong_token(channel).into()),
+                (false, true) => {
+                    Err(Refusal::new(RefusalReason::TokenMissing, expected_token(channel)).into())
+                }
+                (false, false) => Ok(()),
             }
-            _ => {
-                let rule = SignatureRule {
-                    header: TOKEN_HEADER.to_owned(),
-                    algorithm,
-                    encoding: Default::default(),
-                    prefix: None,
-                };
-                verifies(&rule, &Secret::new(NO_TOKEN), &shown);
+        }
+        None => {
+            waste(fields.request.body);
+            match (has_token, tokens.is_empty()) {
+                (true, _) => Ok(()),
+                (false, true) => {
+                    Err(Refusal::new(RefusalReason::TokenMissing, expected_token(channel)).into())
+                }
+                (false, false) => Err(wrong_token(channel).into()),
             }
         }
     }
-    // A signed request needs no token, but a wrong token is refused.
-    let may_enter = match rule {
-        Some(_) => is_signed && (is_token || token.is_none()),
-        None => is_token,
+}
+
+/// Checks the token of a handshake.
+pub fn check_token(
+    channel: &StoredChannel,
+    place: &str,
+    fields: Fields<'_>,
+    now: UtcTime,
+) -> Result<(), Refusal> {
+    let Some(text) = source::find_text(place, fields) else {
+        return Err(Refusal::new(
+            RefusalReason::TokenMissing,
+            format!("expected the channel's token in '{place}'"),
+        ));
     };
-    channel.filter(|_| may_enter).ok_or_else(refused)
+    match is_token(channel.token_hashes(now), &[Token { text, is_own: true }]) {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            RefusalReason::TokenWrong,
+            format!(
+                "the token in '{place}' is not the channel's, which ends in '{}'",
+                channel.token_hint
+            ),
+        )),
+    }
 }
 
-fn verifies(rule: &SignatureRule, secret: &Secret, shown: &Shown<'_>) -> bool {
-    let header = shown.headers.get(rule.header.as_str());
-    let header = header.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    rule.verifies(secret, shown.body, header)
+async fn verify(
+    ingest: &Ingest,
+    tenant: &Tenant,
+    channel: &StoredChannel,
+    rule: &SignatureRule,
+    fields: Fields<'_>,
+    now: UtcTime,
+) -> Result<(), NotAdmitted> {
+    let key = match &rule.certificate {
+        None => None,
+        Some(certificate) => Some(ingest.certificates.key(&certificate.address(fields)?).await?),
+    };
+    if !rule.needs_secret() {
+        let key = key.as_deref().map_or(Key::Secret(""), |key| Key::Public(key, ""));
+        return Ok(rule.verify(key, fields, now)?);
+    }
+    let mut last = Refusal::new(
+        RefusalReason::SecretMissing,
+        "the channel has no signing secret yet; set 'signing_secret' to the one that the sender shows",
+    );
+    for secret in secrets(ingest, tenant, channel, now).await? {
+        let secret = secret.expose();
+        let key = key
+            .as_deref()
+            .map_or(Key::Secret(secret), |key| Key::Public(key, secret));
+        match rule.verify(key, fields, now) {
+            Ok(()) => return Ok(()),
+            Err(refusal) => last = refusal,
+        }
+    }
+    Err(last.into())
 }
 
-async fn secret(ingest: &Ingest, tenant: &Tenant, channel: &StoredChannel) -> Result<Secret> {
+/// Opens the secrets that count at a time, the current one first.
+pub async fn secrets(
+    ingest: &Ingest,
+    tenant: &Tenant,
+    channel: &StoredChannel,
+    now: UtcTime,
+) -> Result<Vec<Secret>> {
     let name = StoredChannel::secret_place(&channel.id);
     let place = Place { tenant, name: &name };
-    let sealed = channel.signing_secret.as_deref();
-    let sealed = sealed.ok_or_else(|| Error::internal("a channel that is signed has no secret"))?;
-    ingest.sealer.open(place, sealed).await
+    let mut secrets = Vec::new();
+    for sealed in channel.sealed_secrets(now) {
+        secrets.push(ingest.sealer.open(place, sealed).await?);
+    }
+    Ok(secrets)
 }
 
-/// Reads the token from the bearer header, its own header, or the query.
-fn token(shown: &Shown<'_>) -> Option<String> {
-    let text = |name: &str| shown.headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+/// A token of a request.
+struct Token {
+    text: String,
+    /// Whether it can be nothing but a token of a channel.
+    is_own: bool,
+}
+
+/// Reads the tokens of a request: from the bearer header, the password of Basic, its own header, the query,
+/// and where the channel says. A sender may use `Authorization` for something else.
+fn tokens(channel: Option<&StoredChannel>, fields: Fields<'_>) -> Vec<Token> {
+    let request = fields.request;
+    let authorization = request
+        .header(header::AUTHORIZATION.as_str())
+        .and_then(|value| value.split_once(' '));
+    let authorization = authorization.and_then(|(scheme, text)| match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Some(text.trim().to_owned()),
+        "basic" => password(text.trim()),
+        _ => None,
     });
-    if let Some(token) = bearer.or_else(|| text(TOKEN_HEADER)) {
-        return Some(token.to_owned());
+    let query = request.query("token");
+    let own = |name: &str| request.header(name).map(str::to_owned);
+    let has_own = channel.is_some_and(|channel| channel.preset.is_some());
+    let token = |text: Option<String>, is_own| {
+        let text = text.filter(|text| !text.is_empty())?;
+        Some(Token { text, is_own })
+    };
+    let placed = channel.and_then(|channel| own(channel.token_header.as_deref()?));
+    let in_body = channel.and_then(|channel| source::find_text(channel.token_path.as_deref()?, fields));
+    [
+        token(authorization, !has_own),
+        token(own(TOKEN_HEADER), true),
+        token(query, !has_own),
+        token(placed, true),
+        token(in_body, true),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn password(text: &str) -> Option<String> {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+    let text = String::from_utf8(text).ok()?;
+    let (_, password) = text.split_once(':')?;
+    Some(password.to_owned())
+}
+
+fn is_token<'h>(hashes: impl Iterator<Item = &'h str>, tokens: &[Token]) -> bool {
+    let sent: Vec<_> = match tokens {
+        [] => vec![secret_hash("")],
+        tokens => tokens.iter().map(|token| secret_hash(&token.text)).collect(),
+    };
+    let mut is_token = false;
+    for hash in hashes {
+        for sent in &sent {
+            is_token |= bool::from(sent.as_bytes().ct_eq(hash.as_bytes()));
+        }
     }
-    let mut pairs = url::form_urlencoded::parse(shown.query?.as_bytes());
-    let (_, token) = pairs.find(|(name, token)| name == "token" && !token.is_empty())?;
-    Some(token.into_owned())
+    is_token
+}
+
+fn expected_token(channel: &StoredChannel) -> String {
+    let place = match (&channel.token_header, &channel.token_path) {
+        (Some(header), _) => format!("the header '{header}'"),
+        (None, Some(path)) => format!("the field '{path}' of the body"),
+        (None, None) => {
+            "'Authorization: Bearer', the header 'x-service-ingest-token' or the query parameter 'token'"
+                .to_owned()
+        }
+    };
+    format!(
+        "expected the channel's token, which ends in '{}', in {place}",
+        channel.token_hint
+    )
+}
+
+fn wrong_token(channel: &StoredChannel) -> Refusal {
+    Refusal::new(RefusalReason::TokenWrong, expected_token(channel))
 }

@@ -1,11 +1,14 @@
-//! Serves the public ingest endpoint, `POST /webhooks/events/{account_id}/{project_id}/{channel_id}` below
-//! the ingest base URL, where external systems push events through a channel.
+//! Serves the public ingest endpoint, `/webhooks/events/{account_id}/{project_id}/{channel_id}` below the
+//! ingest base URL, where external systems push events through a channel, and ask whether its URL wants them.
 //!
 //! It is not part of the authenticated API: a channel has its own credentials.
 
+mod certificates;
 mod credentials;
-mod post;
+mod handshakes;
 mod rate;
+mod receive;
+mod refused;
 
 use std::sync::Arc;
 
@@ -15,27 +18,38 @@ use events::publish::Publisher;
 use events::records::channels::Channels;
 use events::records::events::Events;
 use events::records::ingest_counts::IngestCounts;
+use events::records::refusals::Refusals;
 use platform::config::{ConfigError, Environment, variables};
 use platform::deployment::Deployment;
 use platform::http::BodyLimit;
+use platform::outbound::Outbound;
 use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Error};
 
+pub use certificates::Certificates;
 pub use rate::ChannelRates;
+pub use refused::RefusalLog;
 
+/// Largest body of a channel that sets its own limit, in KiB.
+pub const MAX_CHANNEL_BODY_KB: u64 = 1_024;
 /// Largest value that can be configured, in KiB: Lambda accepts 6 MB.
 const MOST_BODY_KB: u64 = 5_000;
 
 #[derive(Clone)]
 pub struct Ingest {
     pub channels: Channels,
-    /// Opens the channels' signing secrets.
+    /// Opens the channels' signing secrets, and seals those that handshakes bring.
     pub sealer: Arc<dyn Sealer>,
     pub publisher: Publisher,
     pub clock: Clock,
     pub rates: ChannelRates,
-    /// Largest body, in bytes.
+    /// Largest body of a channel without a limit of its own, in bytes.
     pub max_body_bytes: usize,
+    /// Base of the URLs that senders have; None where that of the request is theirs.
+    pub base_url: Option<String>,
+    pub outbound: Outbound,
+    pub certificates: Certificates,
+    pub refused: RefusalLog,
 }
 
 impl Ingest {
@@ -47,13 +61,18 @@ impl Ingest {
         let bus = deployment.bus(variables::EVENT_BUS)?;
         let sealer = deployment.sealer(variables::SEALING_KEY)?;
         let (counts, clock) = (IngestCounts::new(events.clone()), deployment.clock());
+        let outbound = Outbound::from_deployment(deployment)?;
         Ok(Self {
             rates: ChannelRates::from_environment(environment, counts, clock.clone())?,
             channels: Channels::new(records),
             sealer: Arc::new(OpenedOnce::new(sealer)),
-            publisher: Publisher::new(Events::new(events), objects, bus),
+            publisher: Publisher::new(Events::new(events.clone()), objects, bus),
             clock,
             max_body_bytes: max_body_bytes(environment)?,
+            base_url: environment.optional(variables::INGEST_URL).map(str::to_owned),
+            certificates: Certificates::new(outbound.clone()),
+            outbound,
+            refused: RefusalLog::new(Refusals::new(events.clone())),
         })
     }
 }
@@ -71,20 +90,15 @@ fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
 
 /// Returns the route relative to the ingest base URL.
 pub fn routes(ingest: Ingest) -> ApiRouter {
-    let limit = BodyLimit(ingest.max_body_bytes);
+    let own = usize::try_from(MAX_CHANNEL_BODY_KB * 1_024).unwrap_or(usize::MAX);
+    let limit = BodyLimit(ingest.max_body_bytes.max(own));
     ApiRouter::new()
         .api_route(
             "/webhooks/events/{account_id}/{project_id}/{channel_id}",
-            post::route(),
+            receive::route(),
         )
         .layer(Extension(limit))
         .with_state(ingest)
-}
-
-/// Exposes the handling of a body to the fuzzer.
-#[cfg(fuzzing)]
-pub mod fuzzing {
-    pub use crate::post::incoming;
 }
 
 /// Returns the one refusal for all faults of credentials.

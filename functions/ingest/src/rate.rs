@@ -60,9 +60,9 @@ impl ChannelRates {
         })
     }
 
-    /// Counts an event of a channel. 429 with the seconds to wait where the channel has reached its limit.
-    /// Accepts the event if the shared count cannot be read.
-    pub async fn admit(&self, tenant: &Tenant, channel: &str) -> Result<()> {
+    /// Counts events of a channel. 429 with the seconds to wait where the channel has reached its limit.
+    /// Accepts the events if the shared count cannot be read.
+    pub async fn admit(&self, tenant: &Tenant, channel: &str, events: u64) -> Result<()> {
         let Some(most) = self.most else {
             return Ok(());
         };
@@ -72,7 +72,7 @@ impl ChannelRates {
             format!("{}#{}", tenant.account(), tenant.project()),
             channel.to_owned(),
         );
-        let mut taken = self.count(&name, window);
+        let mut taken = self.count(&name, window, events);
         if taken.shared + taken.unshared <= most && taken.unshared > self.share.min(MAX_UNSHARED) {
             match self.counts.add(tenant, channel, window, taken.unshared).await {
                 Ok(shared) => taken = self.share_count(&name, taken, shared),
@@ -91,7 +91,7 @@ impl ChannelRates {
         ))
     }
 
-    fn count(&self, name: &(String, String), window: i64) -> Taken {
+    fn count(&self, name: &(String, String), window: i64, events: u64) -> Taken {
         let mut all = self.taken.lock();
         if all.len() >= MAX_CHANNELS && !all.contains_key(name) {
             all.retain(|_, taken| taken.window == window);
@@ -106,7 +106,7 @@ impl ChannelRates {
                 ..Taken::default()
             };
         }
-        taken.unshared += 1;
+        taken.unshared += events;
         *taken
     }
 

@@ -7,17 +7,15 @@ use axum::extract::State;
 use events::channel::StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{created, problem};
-use platform::http::{Call, Json, Reply, audited, strict};
+use platform::http::{Call, Json, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::App;
 use crate::channel_model::{
-    Channel, ChannelWithSecrets, OrEmpty, SecretChoice, check, new_token, object_or_null, settle_secret,
-    signature, transform,
+    Channel, ChannelWithSecrets, GivenSettings, SecretChoice, check, new_token, settle_secret,
 };
 
 /// A new channel.
@@ -33,14 +31,9 @@ pub struct CreateChannel {
     /// Resource type of events that name none themselves; at most 200 characters and 400 bytes. Default:
     /// `external_event`.
     pub default_resource_type: Option<String>,
-    /// Paths to the parts of an event in a body of the sender's own form; at most 65,536 bytes of JSON.
-    #[serde(default, deserialize_with = "strict::optional_json")]
-    #[schemars(with = "Option<events::transform::Transform>")]
-    pub transform: Option<Value>,
-    /// How the sender signs its bodies. The channel then needs no token.
-    #[serde(default, deserialize_with = "strict::optional_json")]
-    #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
-    pub signature: Option<Value>,
+    /// What the sender sends.
+    #[serde(flatten)]
+    pub settings: GivenSettings,
     /// Secret that the sender has made, at least 8 bytes; only with a `signature`. Default: the service makes
     /// one.
     pub signing_secret: Option<String>,
@@ -84,25 +77,18 @@ async fn handler(
         id: call.new_id(),
         name: body.name,
         source: body.source,
-        default_action: body.default_action,
-        default_resource_type: body.default_resource_type,
-        transform: object_or_null(body.transform).map(transform).transpose()?,
-        signature: object_or_null(body.signature).map(signature).transpose()?,
-        signing_secret: None,
         enabled: body.enabled.unwrap_or(true),
-        token_hash: String::new(),
-        token_hint: String::new(),
-        created_at: call.now,
-        updated_at: call.now,
-        created_by: author.clone(),
-        updated_by: author,
+        ..StoredChannel::new(call.now, author)
     };
+    body.settings.apply(&mut channel)?;
+    channel.default_action = body.default_action.or(channel.default_action);
+    channel.default_resource_type = body.default_resource_type.or(channel.default_resource_type);
     check(&channel)?;
-    let token = new_token(&mut channel);
+    let token = new_token(&mut channel, None);
     let choice = body
         .signing_secret
         .map_or(SecretChoice::Keep, SecretChoice::Given);
-    let secret = settle_secret(&app, &tenant, &mut channel, choice).await?;
+    let secret = settle_secret(&app, &tenant, &mut channel, choice, None).await?;
     app.channels.insert(&tenant, &channel.record(1)?).await?;
     let id = channel.id.clone();
     let answer = ChannelWithSecrets {

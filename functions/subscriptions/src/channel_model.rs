@@ -4,11 +4,17 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use events::channel::StoredChannel;
-use events::signature::{Algorithm, Encoding, SignatureRule, hint, new_signing_secret};
+use events::records::refusals::ChannelRefusals;
+use events::sender::body::Arrays;
+use events::sender::handshake::{Handshake, MAX_HANDSHAKES};
+use events::sender::preset::{self, SenderSettings};
+use events::sender::signature::{SecretSource, SignatureRule};
+use events::sender::source::{self, is_header_name};
+use events::signature::{hint, new_signing_secret};
 use events::transform::Transform;
 use platform::config::Secret;
-use platform::http::parse_part;
 use platform::http::text::check_name;
+use platform::http::{parse_part, strict};
 use platform::sealing::Place;
 use platform::{Error, Result, Tenant, UtcTime};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,6 +30,19 @@ const LEAST_SECRET_BYTES: usize = 8;
 const MAX_LABEL_BYTES: usize = 400;
 /// Largest transform, in bytes of JSON.
 const MAX_TRANSFORM_BYTES: usize = 65_536;
+/// Most headers that the events of a channel keep.
+const MAX_HEADERS: usize = 30;
+/// Largest body that a channel may take, in KiB.
+const MAX_BODY_KB: u32 = 1_024;
+/// Headers that carry credentials.
+const CREDENTIALS: [&str; 4] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-service-ingest-token",
+];
+/// Longest time for which replaced credentials count, in seconds: a week.
+const MAX_OVERLAP_SECONDS: u32 = 7 * 24 * 3_600;
 
 /// The channel in the path.
 #[derive(Deserialize, JsonSchema)]
@@ -32,18 +51,12 @@ pub struct ChannelPath {
     pub channel_id: String,
 }
 
-/// How the sender of a channel signs its bodies.
+/// How the sender of a channel signs its requests.
 #[derive(Serialize, JsonSchema)]
 pub struct ChannelSignature {
-    /// Name of the request header that carries the signature.
-    pub header: String,
-    /// Hash function of the HMAC.
-    pub algorithm: Algorithm,
-    /// Notation of the signature in the header.
-    pub encoding: Encoding,
-    /// Text before the signature in the header, such as `sha256=`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
+    /// The rule as it was sent, or as the preset has it.
+    #[serde(flatten)]
+    pub rule: SignatureRule,
     /// Whether a secret is stored that signatures are verified with.
     pub has_secret: bool,
 }
@@ -92,6 +105,44 @@ pub struct Channel {
     /// How the sender signs its bodies; without it senders show the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<ChannelSignature>,
+    /// Name of the preset that the settings were taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Requests by which the sender asks whether the URL wants its events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub handshakes: Vec<Handshake>,
+    /// Header in which the sender has the token, besides the usual places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_header: Option<String>,
+    /// Path in the body to the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_path: Option<String>,
+    /// Headers that the events keep under `details.headers`, in lower case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    /// What an array in a body means.
+    pub arrays: Arrays,
+    /// Largest body, in KiB; left out where the installation's limit counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_body_kb: Option<u32>,
+    /// Whether the first 200 bytes of refused bodies are kept.
+    pub keep_refused_bodies: bool,
+    /// Time at which a handshake brought the signing secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_received_at: Option<UtcTime>,
+    /// The signing secret that a handshake brought, for the hour after it and callers with `workflow:admin`: some
+    /// senders want to see it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received_secret: Option<String>,
+    /// Time until which the replaced token counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_token_until: Option<UtcTime>,
+    /// Time until which the replaced signing secret counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_secret_until: Option<UtcTime>,
+    /// What the channel refused in the last 30 days; only in the answer that reads one channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusals: Option<ChannelRefusals>,
     /// Whether the channel accepts events; a disabled one answers 403.
     pub enabled: bool,
     /// Always true: every channel has a token.
@@ -120,13 +171,20 @@ impl Channel {
             default_action: stored.default_action,
             default_resource_type: stored.default_resource_type,
             transform: stored.transform,
-            signature: stored.signature.map(|rule| ChannelSignature {
-                header: rule.header,
-                algorithm: rule.algorithm,
-                encoding: rule.encoding,
-                prefix: rule.prefix,
-                has_secret,
-            }),
+            signature: stored.signature.map(|rule| ChannelSignature { rule, has_secret }),
+            preset: stored.preset,
+            handshakes: stored.handshakes,
+            token_header: stored.token_header,
+            token_path: stored.token_path,
+            headers: stored.headers,
+            arrays: stored.arrays,
+            max_body_kb: stored.max_body_kb,
+            keep_refused_bodies: stored.keep_refused_bodies,
+            secret_received_at: stored.secret_received_at,
+            previous_token_until: stored.previous_token.map(|(_, until)| until),
+            previous_secret_until: stored.previous_secret.map(|(_, until)| until),
+            received_secret: None,
+            refusals: None,
             enabled: stored.enabled,
             has_token: true,
             token_hint: stored.token_hint,
@@ -184,8 +242,148 @@ pub fn signature(value: Value) -> Result<SignatureRule> {
     Ok(rule)
 }
 
+/// Settings of a channel about its sender, as a caller gives them: all of them optional, null removes one.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GivenSettings {
+    /// Name of a preset, as `GET /events/presets` lists them: sets what the sender signs, its handshakes, the
+    /// form of its bodies, the paths and the kept headers. Fields beside it are put over those of the preset.
+    pub preset: Option<String>,
+    /// Paths to the parts of an event in a request of the sender; at most 65,536 bytes of JSON.
+    #[serde(deserialize_with = "strict::given_json")]
+    #[schemars(with = "Option<Transform>")]
+    pub transform: Option<Option<Value>>,
+    /// How the sender signs its requests. The channel then needs no token.
+    #[serde(deserialize_with = "strict::given_json")]
+    #[schemars(with = "Option<OrEmpty<SignatureRule>>")]
+    pub signature: Option<Option<Value>>,
+    /// Requests by which the sender asks whether the URL wants its events; at most 10. The first that fits
+    /// is answered, and makes no event.
+    #[serde(deserialize_with = "strict::given_json")]
+    #[schemars(with = "Option<Vec<Handshake>>")]
+    pub handshakes: Option<Option<Value>>,
+    /// Header in which the sender has the channel's token, besides the usual places.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<String>")]
+    pub token_header: Option<Option<String>>,
+    /// Path in the body to the channel's token.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<String>")]
+    pub token_path: Option<Option<String>>,
+    /// Names of headers that the events keep under `details.headers`; at most 30.
+    pub headers: Option<Vec<String>>,
+    /// What an array in a body means. Default: `split`, an event for each element, all or none.
+    pub arrays: Option<Arrays>,
+    /// Largest body, in KiB, 1 to 1,024. Default: the installation's limit, 256 KiB unless it set another.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1_024))]
+    pub max_body_kb: Option<Option<u32>>,
+    /// Whether the first 200 bytes of refused bodies are kept for the channel's owner. Default: false.
+    pub keep_refused_bodies: Option<bool>,
+}
+
+impl GivenSettings {
+    /// Applies the settings to a channel. Fails with 400 for an invalid one.
+    pub fn apply(self, channel: &mut StoredChannel) -> Result<()> {
+        let preset = self.preset.as_deref().map(preset::get).transpose()?;
+        if let Some(preset) = preset {
+            Self::take(&preset.settings, channel);
+            channel.preset = Some(preset.name.clone());
+        }
+        if let Some(value) = self.transform {
+            let base = preset.and_then(|preset| preset.settings.transform.as_ref());
+            let value = value.map(|value| preset::merged(&base, value)).transpose()?;
+            channel.transform = object_or_null(value).map(transform).transpose()?;
+        }
+        if let Some(value) = self.signature {
+            let base = preset.and_then(|preset| preset.settings.signature.as_ref());
+            let value = value.map(|value| preset::merged(&base, value)).transpose()?;
+            channel.signature = object_or_null(value).map(signature).transpose()?;
+        }
+        if let Some(value) = self.handshakes {
+            channel.handshakes = match value {
+                Some(value) => parse_part("handshakes", value)?,
+                None => Vec::new(),
+            };
+        }
+        strict::set(&mut channel.token_header, &self.token_header);
+        strict::set(&mut channel.token_path, &self.token_path);
+        strict::set(&mut channel.headers, &self.headers);
+        strict::set(&mut channel.arrays, &self.arrays);
+        strict::set(&mut channel.max_body_kb, &self.max_body_kb);
+        strict::set(&mut channel.keep_refused_bodies, &self.keep_refused_bodies);
+        for name in channel.headers.iter_mut().chain(&mut channel.token_header) {
+            name.make_ascii_lowercase();
+        }
+        Ok(())
+    }
+
+    fn take(settings: &SenderSettings, channel: &mut StoredChannel) {
+        let settings = settings.clone();
+        channel.signature = settings.signature;
+        channel.handshakes = settings.handshakes;
+        channel.token_header = settings.token_header;
+        channel.token_path = settings.token_path;
+        channel.arrays = settings.arrays.unwrap_or_default();
+        channel.headers = settings.headers;
+        channel.transform = settings.transform;
+        channel.default_action = settings.default_action;
+        channel.default_resource_type = settings.default_resource_type;
+    }
+}
+
+fn check_settings(channel: &StoredChannel) -> Result<()> {
+    // A preset's rule may lack what only the owner knows, such as a public key.
+    if let Some(rule) = &channel.signature {
+        rule.check()?;
+    }
+    if channel.handshakes.len() > MAX_HANDSHAKES {
+        return Err(Error::invalid_field(
+            "handshakes",
+            format!("has at most {MAX_HANDSHAKES}."),
+        ));
+    }
+    channel.handshakes.iter().try_for_each(Handshake::check)?;
+    if channel
+        .token_header
+        .as_ref()
+        .is_some_and(|name| !is_header_name(name))
+    {
+        return Err(Error::invalid_field(
+            "token_header",
+            "is not the name of a header, such as x-gitlab-token.",
+        ));
+    }
+    if let Some(path) = &channel.token_path {
+        source::check("token_path", path)?;
+    }
+    if channel.headers.len() > MAX_HEADERS {
+        return Err(Error::invalid_field(
+            "headers",
+            format!("has at most {MAX_HEADERS} names."),
+        ));
+    }
+    for name in &channel.headers {
+        let is_secret = CREDENTIALS.contains(&name.as_str()) || channel.token_header.as_ref() == Some(name);
+        if !is_header_name(name) || is_secret {
+            return Err(Error::invalid_field(
+                "headers",
+                format!("cannot have '{name}': write names of headers that carry no credentials."),
+            ));
+        }
+    }
+    match channel.max_body_kb {
+        Some(kb) if !(1..=MAX_BODY_KB).contains(&kb) => Err(Error::invalid_field(
+            "max_body_kb",
+            format!("must be from 1 to {MAX_BODY_KB}."),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses invalid texts with 400.
 pub fn check(channel: &StoredChannel) -> Result<()> {
+    check_settings(channel)?;
     check_name("name", &channel.name)?;
     for (field, text) in [
         ("source", Some(&channel.source)),
@@ -215,49 +413,97 @@ pub enum SecretChoice {
 }
 
 /// Sets the signing secret of a channel with a signature, and returns it if it is new. Removes the secret of
-/// a channel without a signature.
+/// a channel without a signature. A replaced secret counts until `overlap`.
 pub async fn settle_secret(
     app: &App,
     tenant: &Tenant,
     channel: &mut StoredChannel,
     choice: SecretChoice,
+    overlap: Option<UtcTime>,
 ) -> Result<Option<Secret>> {
-    if channel.signature.is_none() {
+    let Some(rule) = channel.signature.as_ref().filter(|rule| rule.needs_secret()) else {
+        let needs = "a channel with a 'signature' that needs a secret";
         if matches!(choice, SecretChoice::Given(_)) {
             return Err(Error::invalid_field(
                 "signing_secret",
-                "is for a channel with a 'signature'; say how what is sent is signed.",
+                format!("is for {needs}; say how what is sent is signed."),
             ));
         }
         if matches!(choice, SecretChoice::New) {
             return Err(Error::invalid_field(
                 "rotate_signing_secret",
-                "is for a channel with a 'signature'; this one has no signing secret.",
+                format!("is for {needs}; this one has no signing secret."),
             ));
         }
         channel.signing_secret = None;
+        channel.previous_secret = None;
         return Ok(None);
-    }
+    };
+    let comes_later = rule.secret_from != SecretSource::Channel;
     let secret = match choice {
-        SecretChoice::Keep if channel.signing_secret.is_some() => return Ok(None),
-        SecretChoice::Keep | SecretChoice::New => new_signing_secret(),
-        SecretChoice::Given(text) if text.len() < LEAST_SECRET_BYTES => {
+        SecretChoice::Keep if channel.signing_secret.is_some() || comes_later => return Ok(None),
+        SecretChoice::New if rule.secret_from == SecretSource::Sender => {
             return Err(Error::invalid_field(
-                "signing_secret",
-                format!("must have at least {LEAST_SECRET_BYTES} bytes."),
+                "rotate_signing_secret",
+                "is for secrets that the service makes; rotate this one at the sender, and send it as 'signing_secret'.",
             ));
         }
-        SecretChoice::Given(text) => Secret::new(text),
+        SecretChoice::New if comes_later => {
+            channel.signing_secret = None;
+            channel.previous_secret = None;
+            channel.secret_received_at = None;
+            return Ok(None);
+        }
+        SecretChoice::Keep | SecretChoice::New => new_secret(rule),
+        SecretChoice::Given(text) => given_secret(rule, &text)?,
     };
     let name = StoredChannel::secret_place(&channel.id);
     let place = Place { tenant, name: &name };
-    channel.signing_secret = Some(app.subscribing.sealer.seal(place, &secret).await?);
+    let sealed = app.subscribing.sealer.seal(place, &secret).await?;
+    let before = channel.signing_secret.replace(sealed);
+    channel.previous_secret = before.zip(overlap);
     Ok(Some(secret))
 }
 
-/// Gives a channel a new token, which only this answer shows.
-pub fn new_token(channel: &mut StoredChannel) -> Secret {
+fn new_secret(rule: &SignatureRule) -> Secret {
+    use events::sender::signature::SecretEncoding;
+    let secret = new_signing_secret();
+    match rule.secret_encoding {
+        SecretEncoding::Text | SecretEncoding::Whsec => secret,
+        SecretEncoding::Base64 => Secret::new(secret.expose().trim_start_matches("whsec_")),
+        SecretEncoding::Hex => Secret::new(hex::encode(rand::random::<[u8; 32]>())),
+    }
+}
+
+/// Takes a secret that a person pasted, without the blanks around it.
+fn given_secret(rule: &SignatureRule, text: &str) -> Result<Secret> {
+    let text = text.trim();
+    if text.len() < LEAST_SECRET_BYTES {
+        return Err(Error::invalid_field(
+            "signing_secret",
+            format!("must have at least {LEAST_SECRET_BYTES} bytes."),
+        ));
+    }
+    rule.check_secret(text)?;
+    Ok(Secret::new(text))
+}
+
+/// Returns the time until which replaced credentials count; None for at once.
+pub fn overlap(seconds: Option<u32>, now: UtcTime) -> Result<Option<UtcTime>> {
+    match seconds {
+        None | Some(0) => Ok(None),
+        Some(seconds) if seconds <= MAX_OVERLAP_SECONDS => Ok(Some(now.plus_ms(u64::from(seconds) * 1_000))),
+        Some(_) => Err(Error::invalid_field(
+            "rotation_overlap_seconds",
+            format!("must be from 0 to {MAX_OVERLAP_SECONDS}."),
+        )),
+    }
+}
+
+/// Gives a channel a new token, which only this answer shows. The replaced one counts until `overlap`.
+pub fn new_token(channel: &mut StoredChannel, overlap: Option<UtcTime>) -> Secret {
     let token = events::signature::new_ingest_token();
+    channel.previous_token = overlap.map(|until| (channel.token_hash.clone(), until));
     channel.token_hash = platform::secrets::secret_hash(token.expose());
     channel.token_hint = hint(&token);
     token

@@ -1,6 +1,7 @@
 //! `PUT /events/channels/{channel_id}`: changes some fields of a channel.
 //!
-//! Only this answer shows a new token or signing secret. The replaced token or secret stops working at once.
+//! Only this answer shows a new token or signing secret. What it replaces stops at once, or after the time
+//! that the caller sets.
 
 use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
@@ -16,12 +17,11 @@ use platform::records::audit::AuditAction;
 use platform::{Error, Platform, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::App;
 use crate::channel_model::{
-    Channel, ChannelPath, ChannelWithSecrets, OrEmpty, SecretChoice, check, new_token, object_or_null,
-    settle_secret, signature, transform,
+    Channel, ChannelPath, ChannelWithSecrets, GivenSettings, SecretChoice, check, new_token, overlap,
+    settle_secret,
 };
 
 /// Changes of a channel. A field that is left out keeps its value; null removes an optional one.
@@ -40,37 +40,31 @@ pub struct UpdateChannel {
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub default_resource_type: Option<Option<String>>,
-    /// Replaces all paths into the body; null or an empty object removes them.
-    #[serde(deserialize_with = "strict::given_json")]
-    #[schemars(with = "Option<events::transform::Transform>")]
-    pub transform: Option<Option<Value>>,
-    /// Replaces the way that the sender signs; null or an empty object removes it and the signing secret.
-    #[serde(deserialize_with = "strict::given_json")]
-    #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
-    pub signature: Option<Option<Value>>,
-    /// Secret that the sender has made, at least 8 bytes; replaces the present one at once.
+    /// What the sender sends: a field that is left out keeps its value, and null removes it. A `preset`
+    /// replaces all of them.
+    #[serde(flatten)]
+    pub settings: GivenSettings,
+    /// Secret that the sender has made, at least 8 bytes; replaces the present one.
     pub signing_secret: Option<String>,
     /// Whether the channel accepts events; a disabled one answers 403.
     pub enabled: Option<bool>,
     /// True makes a new secret, shown in this answer. Default: false.
     pub rotate_signing_secret: bool,
-    /// True makes a new ingest credential, shown in this answer; the old one stops at once. Default: false.
+    /// True makes a new ingest credential, shown in this answer. Default: false.
     pub rotate_token: bool,
+    /// Seconds for which replaced credentials still count, 0 to 604,800. Default: 0, they stop at once.
+    #[schemars(range(max = 604_800))]
+    pub rotation_overlap_seconds: Option<u32>,
 }
 
 impl UpdateChannel {
     fn apply(&self, channel: &mut StoredChannel, now: UtcTime, author: &str) -> Result<()> {
         strict::set(&mut channel.name, &self.name);
         strict::set(&mut channel.source, &self.source);
+        self.settings.clone().apply(channel)?;
         strict::set(&mut channel.default_action, &self.default_action);
         strict::set(&mut channel.default_resource_type, &self.default_resource_type);
         strict::set(&mut channel.enabled, &self.enabled);
-        if let Some(value) = self.transform.clone() {
-            channel.transform = object_or_null(value).map(transform).transpose()?;
-        }
-        if let Some(value) = self.signature.clone() {
-            channel.signature = object_or_null(value).map(signature).transpose()?;
-        }
         channel.updated_at = now.max(channel.updated_at);
         author.clone_into(&mut channel.updated_by);
         check(channel)
@@ -100,7 +94,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Update an ingest channel")
         .description(
             "Changes the given fields; a field that is left out keeps its value. `rotate_token` and `rotate_signing_secret` make new \
-             credentials, which this answer alone shows; the old ones stop at once. Removing the `signature` removes its secret.\n\n\
+             credentials, which this answer alone shows; the old ones stop at once, or after `rotation_overlap_seconds`. Removing the `signature` removes its secret.\n\n\
              Side effects: an audit record of the action `update`.",
         )
         .response_with::<200, axum::Json<ChannelWithSecrets>, _>(|response| {
@@ -124,8 +118,9 @@ async fn handler(
         if_match(&headers, &record.revision.to_string())?;
         let mut channel = StoredChannel::from_record(&record)?;
         body.apply(&mut channel, call.now, &call.principal.reference())?;
-        let token = body.rotate_token.then(|| new_token(&mut channel));
-        let secret = settle_secret(&app, &tenant, &mut channel, body.choice()?).await?;
+        let overlap = overlap(body.rotation_overlap_seconds, call.now)?;
+        let token = body.rotate_token.then(|| new_token(&mut channel, overlap));
+        let secret = settle_secret(&app, &tenant, &mut channel, body.choice()?, overlap).await?;
         let next = channel.record(record.revision + 1)?;
         if app.channels.save(&tenant, &next).await? == Written::Done {
             let answer = ChannelWithSecrets {

@@ -8,6 +8,7 @@ mod channel_model;
 mod channel_update;
 mod delivery_search;
 mod filter_test;
+mod preset_list;
 mod subscription_create;
 mod subscription_delete;
 mod subscription_get;
@@ -22,6 +23,7 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use events::records::channels::Channels;
 use events::records::deliveries::Deliveries;
+use events::records::refusals::Refusals;
 use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
 use events::subscribing::Subscribing;
@@ -72,6 +74,7 @@ pub struct App {
     subscriptions: Subscriptions,
     subscribing: Subscribing,
     channels: Channels,
+    refusals: Refusals,
     search: DeliverySearch,
 }
 
@@ -93,6 +96,7 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
             workflow_types: parts.workflow_types,
         },
         channels: Channels::new(platform.records.clone()),
+        refusals: Refusals::new(parts.events.clone()),
         search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
         platform: platform.clone(),
     };
@@ -109,6 +113,7 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
                 .merge(channel_update::route(p))
                 .merge(channel_delete::route(p)),
         )
+        .api_route("/events/presets", preset_list::route())
         .api_route("/events/deliveries/search", delivery_search::route())
         .api_route(
             "/events/subscriptions",

@@ -1,6 +1,7 @@
 //! Finds overdue work whose message was lost, whose process died, or whose time was beyond the longest delay
 //! of a queue: sends hints at workflow runs and logs, and publishes unmatched events again.
 
+mod batches;
 mod large_events;
 mod logs;
 
@@ -18,6 +19,7 @@ use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
 
+pub use batches::BatchFinisher;
 pub use large_events::EventRemover;
 pub use logs::LogSweeper;
 

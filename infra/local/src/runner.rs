@@ -64,7 +64,7 @@ const MAX_REQUESTS: usize = 64;
 const MAX_WAITING_REQUESTS_OF_ACCOUNT: usize = 256;
 
 /// Path of the ingest base URL; in the cloud ingest has a URL of its own.
-const INGEST_ROOT: &str = "/ingest";
+pub(crate) const INGEST_ROOT: &str = "/ingest";
 
 #[derive(Clone)]
 pub struct Service {

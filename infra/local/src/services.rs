@@ -35,6 +35,7 @@ use crate::objects::LocalObjects;
 use crate::queue::{Handler, LocalQueue, SetAside};
 use crate::queue_server::{OtherRunner, RemoteQueue};
 use crate::queues::{EVENTS, QUEUES, Settings};
+use crate::runner::INGEST_ROOT;
 use crate::sealer::LocalSealer;
 use crate::secrets::{queue_secret, secret};
 use crate::signing_key::LocalSigningKey;
@@ -204,9 +205,11 @@ impl Services {
         let api = format!("{}{API_ROOT}", at(ports.internal));
         Self {
             objects: self.objects.with_links(&origin, self.layers.clock()),
-            environment: self
-                .environment
-                .with([(variables::API_URL, api), (variables::PUBLIC_URL, origin)]),
+            environment: self.environment.with([
+                (variables::API_URL, api),
+                (variables::INGEST_URL, format!("{origin}{INGEST_ROOT}")),
+                (variables::PUBLIC_URL, origin),
+            ]),
             ports,
             ..self
         }

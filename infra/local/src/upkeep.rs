@@ -10,7 +10,7 @@ use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::{Clock, Result};
-use sweeper_function::{EventRemover, LogSweeper, Sweeper};
+use sweeper_function::{BatchFinisher, EventRemover, LogSweeper, Sweeper};
 use tracing::warn;
 use workflow::engine::Engine;
 
@@ -29,6 +29,7 @@ pub(crate) struct Upkeep {
     sweeper: Sweeper,
     logs: LogSweeper,
     remover: EventRemover,
+    batches: BatchFinisher,
     importer: DataStores,
     imports: Arc<dyn Queue>,
     objects: Objects,
@@ -47,6 +48,7 @@ impl Upkeep {
             engine,
             logs: LogSweeper::from_deployment(deployment)?,
             remover: EventRemover::from_deployment(deployment)?,
+            batches: BatchFinisher::from_deployment(deployment)?,
             importer,
             imports: deployment.queue(variables::IMPORT_QUEUE)?,
             objects: deployment.bucket(variables::DATA_BUCKET)?,
@@ -74,6 +76,8 @@ impl Upkeep {
         });
         let upkeep = Arc::clone(&self);
         tokio::spawn(async move { repeat("expired events", LOOK, || upkeep.remover.sweep()).await });
+        let upkeep = Arc::clone(&self);
+        tokio::spawn(async move { repeat("unfinished batches", LOOK, || upkeep.batches.sweep()).await });
         let clock = self.clock.clone();
         tokio::spawn(async move {
             repeat("expired records", LOOK, || expire(&services, &clock)).await;

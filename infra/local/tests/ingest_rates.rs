@@ -29,7 +29,7 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     let mut refusals = Vec::new();
     for _ in 0..40 {
         for instance in &instances {
-            match instance.admit(&tenant, "orders").await {
+            match instance.admit(&tenant, "orders", 1).await {
                 Ok(()) => successes += 1,
                 Err(refusal) => refusals.push(refusal),
             }
@@ -39,9 +39,9 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     assert_eq!(refusals[0].kind(), ErrorKind::TooManyRequests);
     assert_eq!(refusals[0].retry_after_s(), Some(7));
     // Another channel, another project and the next window have counts of their own.
-    instances[0].admit(&tenant, "bills").await.unwrap();
+    instances[0].admit(&tenant, "bills", 1).await.unwrap();
     let other = Tenant::new("acme", "other").unwrap();
-    instances[0].admit(&other, "orders").await.unwrap();
+    instances[0].admit(&other, "orders", 1).await.unwrap();
     clock.advance_ms(7_000);
-    instances[0].admit(&tenant, "orders").await.unwrap();
+    instances[0].admit(&tenant, "orders", 1).await.unwrap();
 }

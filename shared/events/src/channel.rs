@@ -4,7 +4,9 @@ use platform::{Error, Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::records::channels::ChannelRecord;
-use crate::signature::SignatureRule;
+use crate::sender::body::Arrays;
+use crate::sender::handshake::Handshake;
+use crate::sender::signature::SignatureRule;
 use crate::template::warnings;
 use crate::transform::{Defaults, Transform};
 
@@ -30,12 +32,44 @@ pub struct StoredChannel {
     /// Sealed secret of the senders' signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
+    /// Replaced secret, sealed, and the time at which it stops counting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_secret: Option<(String, UtcTime)>,
+    /// Time at which a handshake brought the signing secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_received_at: Option<UtcTime>,
+    /// Name of the preset from which the settings were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Requests by which senders ask whether the URL wants their events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handshakes: Vec<Handshake>,
+    /// Header in which the sender has the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_header: Option<String>,
+    /// Path in the body to the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_path: Option<String>,
+    /// Headers that the details of the events keep, in lower case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    #[serde(default)]
+    pub arrays: Arrays,
+    /// Largest body, in KiB; None for that of the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_body_kb: Option<u32>,
+    /// Whether the first bytes of refused bodies are kept.
+    #[serde(default)]
+    pub keep_refused_bodies: bool,
     /// Whether the channel accepts events.
     pub enabled: bool,
     /// SHA-256 of the token, hexadecimal.
     pub token_hash: String,
     /// Last characters of the token.
     pub token_hint: String,
+    /// SHA-256 of the replaced token, and the time at which it stops counting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_token: Option<(String, UtcTime)>,
     pub created_at: UtcTime,
     pub updated_at: UtcTime,
     pub created_by: String,
@@ -43,6 +77,38 @@ pub struct StoredChannel {
 }
 
 impl StoredChannel {
+    /// Returns a channel without a name, an id and credentials, of this author and time.
+    pub fn new(now: UtcTime, author: String) -> Self {
+        Self {
+            id: String::new(),
+            name: String::new(),
+            source: String::new(),
+            default_action: None,
+            default_resource_type: None,
+            transform: None,
+            signature: None,
+            signing_secret: None,
+            previous_secret: None,
+            secret_received_at: None,
+            preset: None,
+            handshakes: Vec::new(),
+            token_header: None,
+            token_path: None,
+            headers: Vec::new(),
+            arrays: Arrays::default(),
+            max_body_kb: None,
+            keep_refused_bodies: false,
+            enabled: true,
+            token_hash: String::new(),
+            token_hint: String::new(),
+            previous_token: None,
+            created_at: now,
+            updated_at: now,
+            created_by: author.clone(),
+            updated_by: author,
+        }
+    }
+
     pub fn from_record(record: &ChannelRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
@@ -61,7 +127,21 @@ impl StoredChannel {
             action: self.default_action.as_deref(),
             resource_type: self.default_resource_type.as_deref(),
             transform: self.transform.as_ref(),
+            headers: &self.headers,
         }
+    }
+
+    /// Returns the hashes of the tokens that count at a time, hexadecimal.
+    pub fn token_hashes(&self, now: UtcTime) -> impl Iterator<Item = &str> {
+        let previous = self.previous_token.iter().filter(move |(_, until)| now < *until);
+        std::iter::once(self.token_hash.as_str()).chain(previous.map(|(hash, _)| hash.as_str()))
+    }
+
+    /// Returns the sealed secrets that count at a time, the current one first.
+    pub fn sealed_secrets(&self, now: UtcTime) -> impl Iterator<Item = &str> {
+        let previous = self.previous_secret.iter().filter(move |(_, until)| now < *until);
+        let current = self.signing_secret.as_deref().into_iter();
+        current.chain(previous.map(|(sealed, _)| sealed.as_str()))
     }
 
     /// Returns advice about texts that look like references to what is sent, and stay as they are.

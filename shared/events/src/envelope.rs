@@ -93,6 +93,10 @@ pub fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
 
 /// Name in `details` of the whole body that an external sender sent.
 pub const PAYLOAD: &str = "payload";
+/// Name in `details` of the headers that a channel keeps.
+pub const HEADERS: &str = "headers";
+/// Name in `details` of the attributes of a CloudEvent.
+pub const CLOUD_EVENT: &str = "cloudevent";
 
 /// An event. The fields are written in this order, which the contract defines.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -21,6 +21,7 @@ pub mod publish;
 pub mod records;
 pub mod retention;
 pub mod search;
+pub mod sender;
 mod sender_time;
 pub mod signature;
 pub mod subscribing;

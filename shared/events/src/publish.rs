@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::bus::Bus;
+use platform::ids;
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime, metrics, trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
 use crate::envelope::Envelope;
 use crate::payload;
+use crate::records::event_batches::{EventBatch, EventBatches};
 use crate::records::events::{EventRecord, Events, IngestKey, Ingested};
 
 /// The run that causes an event.
@@ -30,17 +34,37 @@ struct PrivateMessage<'a> {
     project_id: &'a str,
 }
 
+/// Events of a batch that are written concurrently.
+const WRITTEN_AT_ONCE: usize = 16;
+/// Batches above this size go to the bucket: a record holds 400 KB.
+const MAX_INLINE_BYTES: usize = 100_000;
+
+/// An event of a batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    pub envelope: Envelope,
+    /// Key by which repeats of the event are recognized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
 /// Stores events and puts them on the bus.
 #[derive(Clone)]
 pub struct Publisher {
     events: Events,
+    batches: EventBatches,
     objects: Objects,
     bus: Arc<dyn Bus>,
 }
 
 impl Publisher {
     pub fn new(events: Events, objects: Objects, bus: Arc<dyn Bus>) -> Self {
-        Self { events, objects, bus }
+        Self {
+            batches: events.batches(),
+            events,
+            objects,
+            bus,
+        }
     }
 
     /// Publishes an event that a run caused, once per event id.
@@ -97,7 +121,9 @@ impl Publisher {
             None => self.events.insert(tenant, &record).await?,
             Some(key) => {
                 if let Ingested::Before(event_id) = self.events.insert_once(tenant, &record, key).await? {
-                    if let Some(key) = &record.details_key
+                    // The event itself may be written again.
+                    if event_id != record.id
+                        && let Some(key) = &record.details_key
                         && let Err(cause) = self.objects.remove(key).await
                     {
                         warn!(event_id, key, %cause, "the details of a repeated event were not removed");
@@ -110,6 +136,133 @@ impl Publisher {
         publish_stored(self.bus.as_ref(), &record).await;
         Ok(record.id)
     }
+}
+
+impl Publisher {
+    /// Publishes the events of one request to a channel: all of them or none. Returns the ids, each of the
+    /// event that has the idempotency key.
+    pub async fn publish_together(
+        &self,
+        tenant: &Tenant,
+        channel_id: &str,
+        mut members: Vec<Member>,
+        now: UtcTime,
+    ) -> Result<Vec<String>> {
+        match (members.pop(), members.is_empty()) {
+            (Some(only), true) => {
+                let key = only.idempotency_key.as_deref();
+                let key = key.map(|key| IngestKey { channel_id, key });
+                Ok(vec![self.publish(tenant, only.envelope, key, now).await?])
+            }
+            (last, _) => {
+                members.extend(last);
+                self.publish_batch(tenant, channel_id, members, now).await
+            }
+        }
+    }
+
+    /// Publishes events: all of them or none. Returns the ids, each of the
+    /// event that has the idempotency key.
+    async fn publish_batch(
+        &self,
+        tenant: &Tenant,
+        channel_id: &str,
+        members: Vec<Member>,
+        now: UtcTime,
+    ) -> Result<Vec<String>> {
+        members.iter().try_for_each(|member| member.envelope.check())?;
+        let events = serde_json::to_string(&members).map_err(Error::internal)?;
+        let id = ids::new_id(now);
+        let events_key = (events.len() > MAX_INLINE_BYTES).then(|| batch_key(tenant, &id));
+        if let Some(key) = &events_key {
+            self.objects.put(key, events.clone().into_bytes()).await?;
+        }
+        let batch = EventBatch {
+            id,
+            channel_id: channel_id.to_owned(),
+            received_at: now,
+            events: if events_key.is_some() {
+                String::new()
+            } else {
+                events
+            },
+            events_key,
+        };
+        self.batches.insert(tenant, &batch).await?;
+        match self.publish_members(tenant, &batch, &members).await {
+            Ok(ids) => Ok(ids),
+            Err(cause) => {
+                warn!(batch_id = batch.id, %cause, "not all events of a batch are written; the sweeper writes the others");
+                Ok(members
+                    .into_iter()
+                    .map(|member| member.envelope.event_id)
+                    .collect())
+            }
+        }
+    }
+
+    /// Writes what is missing of the batches that are due.
+    pub async fn finish_batches(&self, now: UtcTime, most: usize) -> Result<usize> {
+        let due = self.batches.due(now, most).await?;
+        for batch in &due {
+            if let Err(cause) = self.finish(&batch.tenant, &batch.id).await {
+                warn!(batch_id = batch.id, %cause, "a batch of events is not finished yet");
+            }
+        }
+        Ok(due.len())
+    }
+
+    async fn finish(&self, tenant: &Tenant, id: &str) -> Result<()> {
+        let Some(batch) = self.batches.find(tenant, id).await? else {
+            return Ok(());
+        };
+        let events = match &batch.events_key {
+            None => batch.events.clone().into_bytes(),
+            Some(key) => {
+                let found = self.objects.find(key).await?;
+                found.ok_or_else(|| Error::internal(format!("the events {key} of a batch are gone")))?
+            }
+        };
+        let members: Vec<Member> = serde_json::from_slice(&events).map_err(Error::internal)?;
+        self.publish_members(tenant, &batch, &members).await.map(drop)
+    }
+
+    async fn publish_members(
+        &self,
+        tenant: &Tenant,
+        batch: &EventBatch,
+        members: &[Member],
+    ) -> Result<Vec<String>> {
+        let mut written = Vec::with_capacity(members.len());
+        for member in members {
+            let key = member.idempotency_key.as_deref().map(|key| IngestKey {
+                channel_id: &batch.channel_id,
+                key,
+            });
+            written.push(self.publish(tenant, member.envelope.clone(), key, batch.received_at));
+        }
+        let ids = stream::iter(written)
+            .buffered(WRITTEN_AT_ONCE)
+            .try_collect()
+            .await?;
+        self.batches.remove(tenant, &batch.id).await?;
+        if let Some(key) = &batch.events_key
+            && let Err(cause) = self.objects.remove(key).await
+        {
+            warn!(key, %cause, "the events of a finished batch were not removed");
+        }
+        Ok(ids)
+    }
+}
+
+/// Returns the key of a batch's events in the bucket.
+fn batch_key(tenant: &Tenant, id: &str) -> String {
+    format!(
+        "payloads/{}/{}/events/{}",
+        tenant.account(),
+        tenant.project(),
+        hex::encode(Sha256::digest(id.as_bytes()))
+    )
 }
 
 /// Puts a stored event on the bus. Where the bus refuses it, the sweeper finds the event by its due time.

@@ -1,111 +1,20 @@
-//! Verifies the signatures of requests to a channel, and signs deliveries to webhooks.
+//! Signs deliveries to webhooks, and makes secrets and tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use platform::config::Secret;
 use platform::{Error, Result};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use sha1::Sha1;
 use sha2::Sha256;
 
 /// Size of a generated secret, in bytes.
 const SECRET_BYTES: usize = 32;
-/// Maximum length of a signature in characters: SHA-256 in hex has 64.
-const MAX_SIGNATURE_BYTES: usize = 128;
 /// Prefix of a signing secret; the rest is the key of the Standard Webhooks specification in base64.
 const SECRET_PREFIX: &str = "whsec_";
 /// Prefix of an ingest token.
 const TOKEN_PREFIX: &str = "mri_";
 /// Number of characters of a secret or token that are shown.
 const HINT_CHARACTERS: usize = 4;
-
-/// Hash function of a sender's signature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Algorithm {
-    /// HMAC with SHA-256.
-    #[default]
-    Sha256,
-    /// HMAC with SHA-1.
-    Sha1,
-}
-
-/// Notation of a sender's signature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Encoding {
-    /// Hexadecimal, in upper or lower case.
-    #[default]
-    Hex,
-    /// Base64 with padding.
-    Base64,
-}
-
-/// How a sender signs its bodies: HMAC over the raw body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SignatureRule {
-    /// Name of the request header that carries the signature; 1 to 100 letters, digits, `-` or `_`.
-    pub header: String,
-    /// Hash function of the HMAC. Default: `sha256`.
-    #[serde(default, deserialize_with = "platform::http::strict::name")]
-    pub algorithm: Algorithm,
-    /// Notation of the signature. Default: `hex`.
-    #[serde(default, deserialize_with = "platform::http::strict::name")]
-    pub encoding: Encoding,
-    /// Text before the signature in the header, such as `sha256=`; at most 100 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
-}
-
-impl SignatureRule {
-    /// Fails with 400 for an invalid header name or prefix.
-    pub fn check(&self) -> Result<()> {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if !(1..=100).contains(&self.header.len()) || !self.header.bytes().all(fits) {
-            return Err(Error::invalid_field(
-                "signature.header",
-                "is not the name of a header, such as x-hub-signature-256.",
-            ));
-        }
-        if self.prefix.as_ref().is_some_and(|prefix| prefix.len() > 100) {
-            return Err(Error::invalid_field("signature.prefix", "has at most 100 bytes."));
-        }
-        Ok(())
-    }
-
-    /// Returns whether a header holds the signature of a body. Compares signatures in constant time.
-    pub fn verifies(&self, secret: &Secret, body: &[u8], header: &str) -> bool {
-        let header = match &self.prefix {
-            None => Some(header),
-            Some(prefix) => header.strip_prefix(prefix.as_str()),
-        };
-        // A longer signature would take measurably longer, which shows whether the header is decoded at all.
-        let header = header.filter(|text| text.len() <= MAX_SIGNATURE_BYTES);
-        let signature = match self.encoding {
-            Encoding::Hex => header.and_then(|text| hex::decode(text).ok()),
-            Encoding::Base64 => header.and_then(|text| BASE64.decode(text).ok()),
-        };
-        // An undecodable signature is compared too, so that it takes as long as a wrong one.
-        let signature = signature.unwrap_or_default();
-        let key = secret.expose().as_bytes();
-        match self.algorithm {
-            Algorithm::Sha256 => {
-                Hmac::<Sha256>::new_from_slice(key).is_ok_and(|mac| is_of(mac, body, &signature))
-            }
-            Algorithm::Sha1 => {
-                Hmac::<Sha1>::new_from_slice(key).is_ok_and(|mac| is_of(mac, body, &signature))
-            }
-        }
-    }
-}
-
-fn is_of(mut mac: impl hmac::Mac, body: &[u8], signature: &[u8]) -> bool {
-    mac.update(body);
-    mac.verify_slice(signature).is_ok()
-}
 
 /// Generates a secret for the signatures of deliveries or senders.
 pub fn new_signing_secret() -> Secret {
@@ -156,6 +65,8 @@ fn sha256(key: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
 
     #[derive(Deserialize)]
@@ -222,37 +133,6 @@ mod tests {
         );
         let written = crate::delivery::body(&read.event, &read.delivery).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), body);
-    }
-
-    #[derive(Deserialize)]
-    struct Received {
-        secret: String,
-        algorithm: Algorithm,
-        encoding: Encoding,
-        prefix: String,
-        body_base64: String,
-        header: String,
-        valid: bool,
-        why: Option<String>,
-    }
-
-    #[test]
-    fn good_signatures_are_told_from_bad_ones() {
-        let vectors: Vec<Received> =
-            serde_json::from_str(include_str!("../../../tests/vectors/ingest-signatures.json")).unwrap();
-        assert_eq!(vectors.len(), 63);
-        for vector in vectors {
-            let rule = SignatureRule {
-                header: "x-signature".to_owned(),
-                algorithm: vector.algorithm,
-                encoding: vector.encoding,
-                prefix: Some(vector.prefix).filter(|prefix| !prefix.is_empty()),
-            };
-            let body = BASE64.decode(&vector.body_base64).unwrap();
-            let secret = Secret::new(vector.secret);
-            let verifies = rule.verifies(&secret, &body, &vector.header);
-            assert_eq!(verifies, vector.valid, "{:?} {}", vector.why, vector.header);
-        }
     }
 
     /// The example of the Standard Webhooks specification.

@@ -1,15 +1,18 @@
-//! Builds the parts of an event from the body that an external sender sent.
+//! Builds the parts of an event from the request of an external sender.
 //!
-//! The body's own fields come first, then the values that the channel's transform finds in it, then the
-//! channel's defaults.
+//! The body's own fields come first, then the values that the channel's transform finds in the request, then
+//! the attributes of a CloudEvent, then the channel's defaults.
+
+use std::borrow::Cow;
 
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::envelope::{PAYLOAD, RawObject, is_name, raw};
-use crate::path;
+use crate::envelope::{CLOUD_EVENT, HEADERS, PAYLOAD, RawObject, is_name, raw};
+use crate::sender::source::{self, as_text};
+use crate::sender::{Fields, Item, Request};
 use crate::sender_time::as_time;
 
 /// Action where neither the body nor the channel has one.
@@ -19,8 +22,10 @@ pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
 /// Most characters of a value that a warning shows.
 const MAX_SHOWN: usize = 100;
 
-/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`,
-/// `$.commits[0].id` or `metadata['order.id']`.
+/// Where the parts of an event are in the request of an external system: a path into the body, such as
+/// `commits.0.id`, `$.commits[0].id` or `metadata['order.id']`; a header, as in `header:x-github-event`; a
+/// parameter of the query, as in `query:kind`; a text with such values, as in
+/// `{{ header:x-shopify-topic }}`; or several with ` | ` between, of which the first that is there counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {
@@ -56,7 +61,7 @@ impl Transform {
             ("timestamp_path", &self.timestamp_path),
         ] {
             if let Some(path) = path {
-                path::check(&format!("transform.{name}"), path)?;
+                source::check(&format!("transform.{name}"), path)?;
             }
         }
         Ok(())
@@ -69,6 +74,8 @@ pub struct Defaults<'a> {
     pub action: Option<&'a str>,
     pub resource_type: Option<&'a str>,
     pub transform: Option<&'a Transform>,
+    /// Names of the headers that the details keep, in lower case.
+    pub headers: &'a [String],
 }
 
 /// Parts of an event that the external sender determines.
@@ -82,41 +89,57 @@ pub struct Incoming {
     pub idempotency_key: Option<String>,
     /// Time of the event, where the body has one.
     pub timestamp: Option<UtcTime>,
-    /// Details, with the whole body.
+    /// Details, with the whole body, the kept headers and the attributes of a CloudEvent.
     pub details: RawObject,
     /// What the sender said without effect.
     pub warnings: Vec<String>,
 }
 
-/// Reads the parts of an event from a body. `text` is the original body and `body` its parsed form. A field
-/// of the contract with a value of another type belongs to the sender, and stays data: a sender that does not
-/// know this service cannot correct its body.
-pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Result<Incoming> {
-    let whole = Value::Object(body.clone());
+/// Reads the parts of an event from a request and one of its bodies. A field of the contract with a value of
+/// another type belongs to the sender, and stays data: a sender that does not know this service cannot
+/// correct its body.
+pub fn read(request: Request<'_>, item: &Item, defaults: Defaults<'_>) -> Result<Incoming> {
+    let fields = Fields {
+        request,
+        body: &item.value,
+    };
+    let body = item.value.as_object();
     let at = |path: fn(&Transform) -> &Option<String>| {
         let path = path(defaults.transform?).as_deref()?;
-        path::find(&whole, path)
+        source::find(path, fields)
     };
+    let attribute = |name: &str| item.cloud_event.as_ref()?.get(name);
     let own = |name: &str| {
-        body.get(name)?
+        body?
+            .get(name)?
             .as_str()
             .map(str::to_owned)
             .filter(|text| is_name(text))
     };
-    let named = |path| at(path).and_then(as_text).filter(|text| is_name(text));
+    let named = |path, attribute_name: &str| {
+        let found = at(path).and_then(|value| as_text(&value));
+        let found = found.or_else(|| attribute(attribute_name).and_then(as_text));
+        found.filter(|text| is_name(text))
+    };
     let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
         found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
     };
-    let present = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
-    let own_time = present(body.get("timestamp"));
-    let found_time = present(at(|transform| &transform.timestamp_path));
+    let given = |name: &str| body?.get(name).filter(|value| !value.is_null()).cloned();
+    let own_time = given("timestamp");
+    let found_time = at(|transform| &transform.timestamp_path).map(Cow::into_owned);
+    let found_time = found_time.or_else(|| attribute("time").cloned());
     let timestamp = own_time
         .as_ref()
         .filter(|time| time.is_string())
         .and_then(as_time);
     let timestamp = timestamp.or_else(|| found_time.as_ref().and_then(as_time));
-    let own_key = present(body.get("idempotency_key"));
-    let found_key = present(at(|transform| &transform.idempotency_key_path));
+    let own_key = given("idempotency_key");
+    let found_key = at(|transform| &transform.idempotency_key_path).map(Cow::into_owned);
+    let found_key = found_key.or_else(|| {
+        // Together they name a CloudEvent.
+        let (source, id) = (attribute("source")?.as_str()?, attribute("id")?.as_str()?);
+        Some(Value::String(format!("{source} {id}")))
+    });
     // Of any length, because only its hash is stored.
     let idempotency_key = own_key.as_ref().and_then(as_text);
     let idempotency_key = idempotency_key.or_else(|| found_key.as_ref().and_then(as_text));
@@ -136,20 +159,20 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     }
     Ok(Incoming {
         action: or_default(
-            own("action").or_else(|| named(|transform| &transform.action_path)),
+            own("action").or_else(|| named(|transform| &transform.action_path, "type")),
             defaults.action,
             DEFAULT_ACTION,
         ),
         resource_type: or_default(
-            own("resource_type").or_else(|| named(|transform| &transform.resource_type_path)),
+            own("resource_type").or_else(|| named(|transform| &transform.resource_type_path, "source")),
             defaults.resource_type,
             DEFAULT_RESOURCE_TYPE,
         ),
-        resource_id: own("resource_id").or_else(|| named(|transform| &transform.resource_id_path)),
+        resource_id: own("resource_id").or_else(|| named(|transform| &transform.resource_id_path, "subject")),
         idempotency_key,
         timestamp,
         warnings,
-        details: details(text, body, defaults.transform)?,
+        details: details(request, item, defaults)?,
     })
 }
 
@@ -157,61 +180,67 @@ fn shown(value: &Value) -> String {
     value.to_string().chars().take(MAX_SHOWN).collect()
 }
 
-/// Merges the details of the body over those of the channel, and the whole body over both.
-fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>) -> Result<RawObject> {
+/// Merges the details of the body over those of the channel, and what was sent over both.
+fn details(request: Request<'_>, item: &Item, defaults: Defaults<'_>) -> Result<RawObject> {
     let mut details = RawObject::new();
-    for (name, value) in transform
-        .into_iter()
-        .flat_map(|transform| &transform.static_details)
-    {
+    let own = defaults.transform.into_iter();
+    for (name, value) in own.flat_map(|transform| &transform.static_details) {
         details.insert(name.clone(), raw(value)?);
     }
-    if let Some(Value::Object(_)) = body.get("details") {
+    if let Some(Value::Object(_)) = item.value.get("details") {
         // Parsed from the text, so that numbers stay as written.
-        let parts: RawObject = serde_json::from_str(text).map_err(Error::internal)?;
+        let parts: RawObject = serde_json::from_str(item.raw.get()).map_err(Error::internal)?;
         let given = parts.get("details").map_or("{}", |given| given.get());
         details.extend(serde_json::from_str::<RawObject>(given).map_err(Error::internal)?);
     }
-    let whole = serde_json::from_str(text).map_err(Error::internal)?;
-    details.insert(PAYLOAD.to_owned(), whole);
-    Ok(details)
-}
-
-/// Returns the text of a value that can be part of a name: a text, a whole number of 64 bits or a boolean.
-fn as_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if text.is_empty() => None,
-        Value::String(text) => Some(text.clone()),
-        // A number that is not exact here would stand for its neighbours too.
-        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
-        Value::Number(_) => None,
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    let headers = defaults.headers.iter();
+    let headers: Map<_, _> = headers
+        .filter_map(|name| Some((name.clone(), Value::from(request.header(name)?))))
+        .collect();
+    if !headers.is_empty() {
+        details.insert(HEADERS.to_owned(), raw(&headers)?);
     }
+    if let Some(attributes) = &item.cloud_event {
+        details.insert(CLOUD_EVENT.to_owned(), raw(attributes)?);
+    }
+    details.insert(PAYLOAD.to_owned(), item.raw.clone());
+    Ok(details)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sender::body::{Arrays, Body};
+    use http::HeaderMap;
     use proptest::prelude::*;
     use serde_json::json;
 
+    fn read_text(text: &str, defaults: Defaults<'_>) -> Result<Incoming> {
+        let request = Request {
+            method: "POST",
+            url: "https://ingest.example/channel",
+            headers: &HeaderMap::new(),
+            body: text.as_bytes(),
+        };
+        let body = Body::read(request, 1_000_000, Arrays::Split)?;
+        read(request, body.items.first().unwrap(), defaults)
+    }
+
     fn read_with(body: &Value, defaults: Defaults<'_>) -> Result<Incoming> {
-        let text = body.to_string();
-        read(&text, body.as_object().unwrap(), defaults)
+        read_text(&body.to_string(), defaults)
     }
 
     const NOTHING: Defaults<'_> = Defaults {
         action: None,
         resource_type: None,
         transform: None,
+        headers: &[],
     };
 
     #[test]
     fn details_stay_as_they_were_written() {
         let text = r#"{"details":{"a":1.0,"b":1e3,"c":123456789012345678901},"x":[ ]}"#;
-        let body: Value = serde_json::from_str(text).unwrap();
-        let incoming = read(text, body.as_object().unwrap(), NOTHING).unwrap();
+        let incoming = read_text(text, NOTHING).unwrap();
         let details = serde_json::to_string(&incoming.details).unwrap();
         assert_eq!(
             details,
@@ -383,7 +412,7 @@ mod tests {
             }
             let path = has_path.then(|| "deep.0.name".to_owned());
             let transform = Transform { action_path: path.clone(), resource_type_path: path, ..Transform::default() };
-            let defaults = Defaults { action: default, resource_type: default, transform: Some(&transform) };
+            let defaults = Defaults { action: default, resource_type: default, transform: Some(&transform), headers: &[] };
             let incoming = read_with(&body, defaults).unwrap();
             let expected = own.or(found.filter(|_| has_path)).or(default);
             prop_assert_eq!(incoming.action, expected.unwrap_or(DEFAULT_ACTION));

@@ -1,7 +1,10 @@
 //! Reads bodies as external systems send them: `tests/data/strangers/senders.jsonl` says what each becomes.
 #![cfg(test)]
 
+use events::sender::Request;
+use events::sender::body::{Arrays, Body};
 use events::transform::{Defaults, Transform, read};
+use http::HeaderMap;
 use platform::UtcTime;
 use serde_json::Value;
 
@@ -18,9 +21,18 @@ fn bodies_of_senders_become_the_events_that_they_mean() {
             action: None,
             resource_type: None,
             transform: Some(&transform),
+            headers: &[],
         };
         let body = &case["body"];
-        let incoming = read(&body.to_string(), body.as_object().unwrap(), defaults).unwrap();
+        let (text, headers) = (body.to_string(), HeaderMap::new());
+        let request = Request {
+            method: "POST",
+            url: "https://ingest.example/channel",
+            headers: &headers,
+            body: text.as_bytes(),
+        };
+        let sent = Body::read(request, 1_000_000, Arrays::Split).unwrap();
+        let incoming = read(request, &sent.items[0], defaults).unwrap();
         let payload: Value = serde_json::from_str(incoming.details["payload"].get()).unwrap();
         assert_eq!(&payload, body, "the body is kept");
         for (field, expected) in case["event"].as_object().unwrap() {

@@ -2,8 +2,10 @@
 //! body.
 #![no_main]
 
-use events::transform::{Defaults, Transform};
-use ingest_function::fuzzing::incoming;
+use events::sender::Request;
+use events::sender::body::{Arrays, Body};
+use events::transform::{self, Defaults, Transform};
+use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -21,13 +23,22 @@ fuzz_target!(|data: &[u8]| {
             action: Some("received"),
             resource_type: None,
             transform,
+            headers: &[],
         };
-        let Ok(event) = incoming(data, defaults) else { continue };
+        let headers = HeaderMap::new();
+        let request = Request {
+            method: "POST",
+            url: "https://ingest.example/channel",
+            headers: &headers,
+            body: data,
+        };
+        let Ok(body) = Body::read(request, 1_000_000, Arrays::Whole) else { continue };
+        let event = transform::read(request, &body.items[0], defaults).expect("what is read makes an event");
         let details = serde_json::to_string(&event.details).expect("details are JSON");
         let text = str::from_utf8(data).expect("what is taken is UTF-8").trim();
         assert!(details.contains(text), "{text:?} is not in {details:?}");
         let value: Value = serde_json::from_str(&details).expect("details are JSON");
-        assert!(value["payload"].is_object());
+        assert!(value["payload"].is_object() || value["payload"].is_array());
         for name in [&event.action, &event.resource_type] {
             assert!(!name.is_empty() && name.len() <= 500 && !name.chars().any(char::is_control), "{name:?}");
         }

@@ -201,18 +201,8 @@ fn channel(wiring: &Wiring) -> StoredChannel {
         id: ids::new_id(now),
         name: "Orders".to_owned(),
         source: "shop".to_owned(),
-        default_action: None,
-        default_resource_type: None,
-        transform: None,
-        signature: None,
-        signing_secret: None,
-        enabled: true,
         token_hash: platform::secrets::secret_hash("x"),
-        token_hint: "x".to_owned(),
-        created_at: now,
-        updated_at: now,
-        created_by: "user:bench".to_owned(),
-        updated_by: "user:bench".to_owned(),
+        ..StoredChannel::new(now, "user:bench".to_owned())
     }
 }
 

@@ -3,7 +3,7 @@
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::telemetry;
 use serde_json::Value;
-use sweeper_function::{EventRemover, LogSweeper, Sweeper};
+use sweeper_function::{BatchFinisher, EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
@@ -17,11 +17,18 @@ async fn main() -> Result<(), Error> {
     let engine = Wiring::from_deployment(&deployment)?.engine(Registry::new())?;
     let sweeper = Sweeper::from_deployment(&deployment, engine)?;
     let remover = EventRemover::from_deployment(&deployment)?;
+    let batches = BatchFinisher::from_deployment(&deployment)?;
     let logs = LogSweeper::from_deployment(&deployment)?;
     let handler = async |_: LambdaEvent<Value>| {
-        let (swept, of_logs, removed) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep(), remover.sweep());
+        let (swept, finished, of_logs, removed) = tokio::join!(
+            sweeper.sweep(AHEAD_MS),
+            batches.sweep(),
+            logs.sweep(),
+            remover.sweep()
+        );
         telemetry::flush().await;
         swept?;
+        finished?;
         of_logs?;
         removed?;
         Ok::<_, Error>(())

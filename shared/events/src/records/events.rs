@@ -13,6 +13,7 @@ use platform::tenant::Tenant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::records::event_batches::EventBatches;
 use crate::records::listing_shards::{ListingShards, ShardSchedule};
 use crate::retention::{MIN_EVENT_DAYS, Retention};
 
@@ -112,6 +113,11 @@ impl Events {
     #[must_use]
     pub fn retaining(self, retention: Retention) -> Self {
         Self { retention, ..self }
+    }
+
+    /// Returns the batches that are stored beside the events.
+    pub fn batches(&self) -> EventBatches {
+        EventBatches::new(self.table.clone())
     }
 
     /// Ensures that the project's log has a head; must precede [`insert_with`](Self::insert_with).

@@ -308,6 +308,10 @@ pub const CONSOLE_DIR: Variable = variable(
     "MILLRACE_CONSOLE_DIR",
     "optional: folder of the built console; default `console` beside the program; the local runner has no console without it",
 );
+pub const INGEST_URL: Variable = variable(
+    "MILLRACE_INGEST_URL",
+    "ingest base URL as senders have it, where requests arrive under another",
+);
 pub const CONSOLE_INGEST_URL: Variable =
     variable("MILLRACE_CONSOLE_INGEST_URL", "ingest base URL, for the console");
 pub const CONSOLE_CLIENT_ID: Variable = variable(
@@ -459,6 +463,7 @@ pub const ALL: &[Variable] = &[
     COMPACT_AT_SEGMENTS,
     CONSOLE_DIR,
     CONSOLE_INGEST_URL,
+    INGEST_URL,
     CONSOLE_CLIENT_ID,
     CONSOLE_ISSUER,
     CONSOLE_AUDIENCE,

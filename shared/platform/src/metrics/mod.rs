@@ -18,7 +18,6 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use parking_lot::Mutex;
 
 use crate::config::{AwsEnvironment, ConfigError, Environment, variables};
-use crate::error::ErrorKind;
 use definitions::{ALL, Kind, Metric};
 
 /// Time between two passes that move recorded durations into their distributions.
@@ -219,16 +218,14 @@ pub fn log_archived(records: u64, files: u64, lag_s: u64) {
     took(&definitions::ARCHIVE_LAG, Duration::from_secs(lag_s), Vec::new);
 }
 
-/// Counts a request that an ingest channel refused.
-pub fn ingest_refused(kind: ErrorKind) {
-    if kind == ErrorKind::TooManyRequests
+/// Counts a request that an ingest channel refused, for one of the reasons that its owner sees.
+pub fn ingest_refused(reason: &'static str) {
+    if reason == "rate_limited"
         && let Some(Exit::CloudWatch(_)) = EXIT.get()
     {
         counter!(definitions::INGEST_RATE_LIMITED).increment(1);
     }
-    count(&definitions::INGEST_REFUSED, 1, || {
-        vec![fixed("reason", kind.code())]
-    });
+    count(&definitions::INGEST_REFUSED, 1, || vec![fixed("reason", reason)]);
 }
 
 /// Records a request. `route` is the pattern that it matched, if any.
@@ -352,9 +349,9 @@ mod tests {
         delivery_attempted("delivered");
         query_done(Duration::from_millis(12));
         log_archived(3, 1, 60);
-        ingest_refused(ErrorKind::TooManyRequests);
+        ingest_refused("rate_limited");
         // Further metrics would cost money.
-        ingest_refused(ErrorKind::Unauthenticated);
+        ingest_refused("token_wrong");
         http_request("GET", Some("/api/v1/prompts"), 200, Duration::ZERO);
         run_started("Steps");
         run_closed("Steps", "COMPLETED");

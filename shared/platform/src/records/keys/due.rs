@@ -13,6 +13,8 @@ pub const DUE_SHARDS: u8 = 64;
 pub enum DueKind {
     /// Unmatched events.
     Events,
+    /// Batches of events that are not all written.
+    EventBatches,
     /// Runs with a timer, an attempt or a lost hint.
     Runs,
     /// Ended runs to remove in steps.
@@ -23,6 +25,7 @@ impl DueKind {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Events => "events",
+            Self::EventBatches => "event-batches",
             Self::Runs => "runs",
             Self::RunRemovals => "run-removals",
         }

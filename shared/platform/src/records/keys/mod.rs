@@ -52,6 +52,10 @@
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
 //! | the unmatched events | events, due | `events-<shard>` | `<time>` |
 //! | the events to remove with their details | events, due | `event-removals` | `<time>` |
+//! | the events of one request until each is written | events | `A#P#event-batch#<id>` | `batch` |
+//! | the batches that are due | events, due | `event-batches-<shard>` | `<time>` |
+//! | what a channel refused | events | `A#P#channel-refusals#<channel id>` | `last` |
+//! | what takes as long for a missing channel | events | `*#*#nowhere-refusals#<SHA-256 of what was asked for>` | `last` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
 //! | how many events a channel accepted in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
@@ -397,6 +401,25 @@ pub fn delivery_time(created: UtcTime, id: &str) -> String {
 /// Parses the account, project and event in an event's partition key.
 pub fn event_of(pk: &str) -> Option<(Tenant, &str)> {
     part_of(pk, "event")
+}
+
+pub fn event_batch(tenant: &Tenant, id: &str) -> Key {
+    Key::new(pk(tenant, &format!("event-batch#{id}")), "batch")
+}
+
+/// Parses the account, project and batch in a batch's partition key.
+pub fn event_batch_of(pk: &str) -> Option<(Tenant, &str)> {
+    part_of(pk, "event-batch")
+}
+
+pub fn channel_refusals(tenant: &Tenant, channel: &str) -> Key {
+    Key::new(pk(tenant, &format!("channel-refusals#{channel}")), "last")
+}
+
+/// Key of what is written for requests to a missing channel; of no account.
+pub fn nowhere_refusals(name: &str) -> Key {
+    let hash = hex::encode(Sha256::digest(name.as_bytes()));
+    Key::new(format!("*#*#nowhere-refusals#{hash}"), "last")
 }
 
 pub fn event(tenant: &Tenant, id: &str) -> Key {

@@ -134,8 +134,18 @@ fn no_partition_of_due_work_is_at_its_limit_with_10_000_events_a_second() {
 
 #[test]
 fn partition_is_of_one_kind() {
-    for kind in [DueKind::Events, DueKind::Runs, DueKind::RunRemovals] {
-        for other in [DueKind::Events, DueKind::Runs, DueKind::RunRemovals] {
+    for kind in [
+        DueKind::Events,
+        DueKind::EventBatches,
+        DueKind::Runs,
+        DueKind::RunRemovals,
+    ] {
+        for other in [
+            DueKind::Events,
+            DueKind::EventBatches,
+            DueKind::Runs,
+            DueKind::RunRemovals,
+        ] {
             assert!(other.shards().all(|shard| kind.has(&shard) == (kind == other)));
         }
         assert!(!kind.has(EVENT_REMOVALS) && !kind.has("imports"));

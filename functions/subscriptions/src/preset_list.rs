@@ -1,0 +1,41 @@
+//! `GET /events/presets`: lists the senders whose settings a channel can take.
+
+use aide::axum::routing::{ApiMethodRouter, get_with};
+use aide::transform::TransformOperation;
+use events::sender::preset::{self, Preset};
+use platform::Result;
+use platform::auth::permission::ReadEvents;
+use platform::http::{Call, Reply};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::App;
+
+/// The known senders.
+#[derive(Serialize, JsonSchema)]
+pub struct Presets {
+    /// A preset for each sender, in the order of their names.
+    pub presets: &'static [Preset],
+}
+
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .id("listPresets")
+        .tag("channels")
+        .summary("List presets of senders")
+        .description(
+            "Lists the senders that are known: what they sign, how they ask whether a URL wants their events, the form of their \
+             bodies and where the parts of an event are. A channel with a `preset` takes these settings.",
+        )
+        .response_with::<200, axum::Json<Presets>, _>(|response| response.description("The presets."))
+}
+
+async fn handler(_call: Call<ReadEvents>) -> Result<Reply<Presets>> {
+    Ok(Reply::ok(Presets {
+        presets: preset::all(),
+    }))
+}
