@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use platform::ErrorKind;
 use platform::metrics::{self, ProcessUsage, QueueDepth};
 
 fn value(text: &str, series: &str) -> Option<f64> {
@@ -30,7 +29,7 @@ fn each_metric_is_in_the_text_with_its_help_and_labels() {
     metrics::event_matches(3);
     metrics::event_matched(Duration::from_millis(7));
     metrics::query_done(Duration::from_millis(12));
-    metrics::ingest_refused(ErrorKind::TooManyRequests);
+    metrics::ingest_refused("rate_limited");
     metrics::log_archived(5, 1, 90);
     metrics::due("runs", 4);
     metrics::turn_failed();
@@ -90,7 +89,7 @@ fn each_metric_is_in_the_text_with_its_help_and_labels() {
         ("millrace_event_matches_total", 3.0),
         ("millrace_event_match_duration_seconds_count", 1.0),
         ("millrace_query_duration_seconds_sum", 0.012),
-        ("millrace_ingest_refused_total{reason=\"too_many_requests\"}", 1.0),
+        ("millrace_ingest_refused_total{reason=\"rate_limited\"}", 1.0),
         ("millrace_log_records_archived_total", 5.0),
         ("millrace_archive_lag_seconds_sum", 90.0),
         ("millrace_due_backlog{kind=\"runs\"}", 4.0),

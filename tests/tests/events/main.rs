@@ -17,6 +17,13 @@ mod matching;
 mod peers;
 mod run_listing;
 mod search;
+mod senders {
+    mod bodies;
+    mod handshakes;
+    mod presets;
+    mod refusals;
+    mod signing;
+}
 mod subscriptions;
 mod targets {
     mod agents;
