@@ -106,6 +106,12 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response_with::<202, axum::Json<IngestedEvent>, _>(|response| {
             response.description("The event is written, or was written before under the same `idempotency_key`.")
         })
+        .response_with::<200, (), _>(|response| {
+            response.description("A handshake of the channel is answered, or its `accepted_status` says that an event is accepted.")
+        })
+        .response_with::<204, (), _>(|response| {
+            response.description("A handshake of the channel is answered, or its `accepted_status` says that an event is accepted.")
+        })
         .with(problem(
             ErrorKind::Unauthenticated,
             "The channel does not exist, or its token or signature is missing or wrong.",
@@ -238,7 +244,13 @@ async fn receive(
         return Err(sent.refuse(RefusalReason::RateLimited, refusal).await);
     }
     let accepted = sent.take(body).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(accepted)).into_response())
+    Ok(match channel.accepted_status.map(StatusCode::from_u16) {
+        Some(Ok(StatusCode::NO_CONTENT)) => StatusCode::NO_CONTENT.into_response(),
+        status => {
+            let status = status.and_then(Result::ok).unwrap_or(StatusCode::ACCEPTED);
+            (status, axum::Json(accepted)).into_response()
+        }
+    })
 }
 
 /// Finds the channel of a path; None for one that is no id.

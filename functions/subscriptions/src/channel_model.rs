@@ -53,12 +53,19 @@ pub struct ChannelPath {
 
 /// How the sender of a channel signs its requests.
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = open)]
 pub struct ChannelSignature {
     /// The rule as it was sent, or as the preset has it.
     #[serde(flatten)]
     pub rule: SignatureRule,
     /// Whether a secret is stored that signatures are verified with.
     pub has_secret: bool,
+}
+
+/// Allows the field that only answers have: the rule itself has no others.
+fn open(schema: &mut Schema) {
+    schema.remove("additionalProperties");
+    schema.remove("unevaluatedProperties");
 }
 
 /// Schema of an object, where an empty object means none.
@@ -109,7 +116,7 @@ pub struct Channel {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Requests by which the sender asks whether the URL wants its events.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handshakes: Vec<Handshake>,
     /// Header in which the sender has the token, besides the usual places.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,10 +125,13 @@ pub struct Channel {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_path: Option<String>,
     /// Headers that the events keep under `details.headers`, in lower case.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
     /// What an array in a body means.
     pub arrays: Arrays,
+    /// Status of the answer to an accepted event; left out for 202.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_status: Option<u16>,
     /// Largest body, in KiB; left out where the installation's limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_body_kb: Option<u32>,
@@ -178,6 +188,7 @@ impl Channel {
             token_path: stored.token_path,
             headers: stored.headers,
             arrays: stored.arrays,
+            accepted_status: stored.accepted_status,
             max_body_kb: stored.max_body_kb,
             keep_refused_bodies: stored.keep_refused_bodies,
             secret_received_at: stored.secret_received_at,
@@ -274,6 +285,10 @@ pub struct GivenSettings {
     pub headers: Option<Vec<String>>,
     /// What an array in a body means. Default: `split`, an event for each element, all or none.
     pub arrays: Option<Arrays>,
+    /// Status of the answer to an accepted event, 200 to 299, for senders that take no 202. Default: 202.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<u16>", range(min = 200, max = 299))]
+    pub accepted_status: Option<Option<u16>>,
     /// Largest body, in KiB, 1 to 1,024. Default: the installation's limit, 256 KiB unless it set another.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 1_024))]
@@ -310,6 +325,7 @@ impl GivenSettings {
         strict::set(&mut channel.token_path, &self.token_path);
         strict::set(&mut channel.headers, &self.headers);
         strict::set(&mut channel.arrays, &self.arrays);
+        strict::set(&mut channel.accepted_status, &self.accepted_status);
         strict::set(&mut channel.max_body_kb, &self.max_body_kb);
         strict::set(&mut channel.keep_refused_bodies, &self.keep_refused_bodies);
         for name in channel.headers.iter_mut().chain(&mut channel.token_header) {
@@ -325,6 +341,7 @@ impl GivenSettings {
         channel.token_header = settings.token_header;
         channel.token_path = settings.token_path;
         channel.arrays = settings.arrays.unwrap_or_default();
+        channel.accepted_status = settings.accepted_status;
         channel.headers = settings.headers;
         channel.transform = settings.transform;
         channel.default_action = settings.default_action;
@@ -371,6 +388,15 @@ fn check_settings(channel: &StoredChannel) -> Result<()> {
                 format!("cannot have '{name}': write names of headers that carry no credentials."),
             ));
         }
+    }
+    if channel
+        .accepted_status
+        .is_some_and(|status| !(200..=299).contains(&status))
+    {
+        return Err(Error::invalid_field(
+            "accepted_status",
+            "must be from 200 to 299.",
+        ));
     }
     match channel.max_body_kb {
         Some(kb) if !(1..=MAX_BODY_KB).contains(&kb) => Err(Error::invalid_field(
@@ -422,17 +448,17 @@ pub async fn settle_secret(
     overlap: Option<UtcTime>,
 ) -> Result<Option<Secret>> {
     let Some(rule) = channel.signature.as_ref().filter(|rule| rule.needs_secret()) else {
-        let needs = "a channel with a 'signature' that needs a secret";
         if matches!(choice, SecretChoice::Given(_)) {
-            return Err(Error::invalid_field(
-                "signing_secret",
-                format!("is for {needs}; say how what is sent is signed."),
-            ));
+            let fault = match channel.signature {
+                None => "is for a channel with a 'signature'; say how what is sent is signed.",
+                Some(_) => "is for a scheme with a secret; this one has the sender's public key.",
+            };
+            return Err(Error::invalid_field("signing_secret", fault));
         }
         if matches!(choice, SecretChoice::New) {
             return Err(Error::invalid_field(
                 "rotate_signing_secret",
-                format!("is for {needs}; this one has no signing secret."),
+                "is for a channel with a 'signature'; this one has no signing secret.",
             ));
         }
         channel.signing_secret = None;

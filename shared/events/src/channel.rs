@@ -55,6 +55,9 @@ pub struct StoredChannel {
     pub headers: Vec<String>,
     #[serde(default)]
     pub arrays: Arrays,
+    /// Status of the answer to an accepted event; None for 202.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_status: Option<u16>,
     /// Largest body, in KiB; None for that of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_kb: Option<u32>,
@@ -96,6 +99,7 @@ impl StoredChannel {
             token_path: None,
             headers: Vec::new(),
             arrays: Arrays::default(),
+            accepted_status: None,
             max_body_kb: None,
             keep_refused_bodies: false,
             enabled: true,

@@ -184,7 +184,7 @@ async fn invalid_channel_is_refused() {
             "The field 'transform.action_path' is not a path; write the names of fields and places in arrays with dots between them, as in commits.0.id, and",
         ),
         (
-            with("transform", json!({ "resource_id_path": "{{ data.id }}" })),
+            with("transform", json!({ "resource_id_path": "{{ data..id }}" })),
             "There are no braces",
         ),
         (

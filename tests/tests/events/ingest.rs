@@ -315,10 +315,17 @@ async fn bodies_that_are_no_events_are_refused() {
     for (body, message) in [
         ("", "The body is empty; send a JSON object."),
         (" \n", "The body is empty; send a JSON object."),
-        ("[1]", "The body must be a JSON object."),
-        ("7", "The body must be a JSON object."),
-        ("null", "The body must be a JSON object."),
-        ("\"text\"", "The body must be a JSON object."),
+        (
+            "[1]",
+            "Each element of an array must be an object, which that at the place 0 is not.",
+        ),
+        ("[]", "An array has 1 to 500 events."),
+        ("7", "The body must be a JSON object or an array of objects."),
+        ("null", "The body must be a JSON object or an array of objects."),
+        (
+            "\"text\"",
+            "The body must be a JSON object or an array of objects.",
+        ),
         (
             "{\"a\":1} x",
             "The body is not valid JSON: trailing characters at line 1 column 9.",

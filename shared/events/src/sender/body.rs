@@ -100,7 +100,11 @@ impl Body {
 
     fn of_json(bytes: &[u8], arrays: Arrays) -> Result<Self> {
         check_depth(bytes)?;
-        let strict::Json(whole) = parse(bytes)?;
+        let strict::Json(whole) = match parse(bytes) {
+            // Some senders call lines of JSON by the content type of one.
+            Err(_) if are_lines(bytes) => return Self::of_lines(bytes, arrays),
+            read => read?,
+        };
         let items = match &whole {
             Value::Object(_) | Value::Array(_) if whole.is_object() || arrays == Arrays::Whole => {
                 let raw = serde_json::from_slice(bytes).map_err(not_text)?;
@@ -262,7 +266,7 @@ fn decompressed<'a>(request: Request<'a>, limit: usize) -> Result<Cow<'a, [u8]>>
 pub fn too_large(limit: usize) -> Error {
     Error::new(
         ErrorKind::PayloadTooLarge,
-        format!("The body is larger than the {limit} bytes that this channel takes."),
+        format!("The body is larger than the {limit} bytes that this operation takes."),
     )
 }
 
@@ -272,6 +276,14 @@ fn not_text(_: serde_json::Error) -> Error {
 
 fn is_text(kind: &str) -> bool {
     kind.starts_with("text/") || kind == "application/xml" || kind.ends_with("+xml")
+}
+
+/// Whether a body is several lines, each an object.
+fn are_lines(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty()).peekable();
+    let is_object = |line: &[u8]| line.starts_with(b"{") && line.ends_with(b"}");
+    lines.next().is_some_and(is_object) && lines.peek().is_some() && lines.all(is_object)
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {

@@ -33,6 +33,9 @@ pub struct SenderSettings {
     /// What an array in a body means. Default: `split`, an event for each element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrays: Option<Arrays>,
+    /// Status of the answer to an accepted event, for senders that take no 202.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_status: Option<u16>,
     /// Headers that the events keep under `details.headers`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,

@@ -1,21 +1,27 @@
 //! Wraps every function in its outermost layer: request id, one log line, and error body.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION,
-    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
 use axum::{Router, middleware};
+use futures::future::Either;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tower::layer::layer_fn;
+use tower::{Layer as _, Service};
+use tower_http::cors::{AllowOrigin, Any, Cors, CorsLayer};
 use tracing::{Instrument as _, error, info, info_span};
 
 use super::authenticate::PROJECT_HEADER;
@@ -107,10 +113,41 @@ pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
             )
         });
     let router = match cors(&config.cors) {
-        Some(cors) => router.layer(cors),
+        Some(cors) => router.layer(layer_fn(move |route: Route| PreflightOnly {
+            cors: cors.layer(route.clone()),
+            route,
+        })),
         None => router,
     };
     router.layer(middleware::from_fn_with_state(clock, finish))
+}
+
+/// Passes an OPTIONS that is no preflight of a browser, such as the handshake of CloudEvents, to its route: the
+/// layer of CORS answers each.
+#[derive(Clone)]
+struct PreflightOnly {
+    cors: Cors<Route>,
+    route: Route,
+}
+
+impl Service<Request> for PreflightOnly {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<<Cors<Route> as Service<Request>>::Future, <Route as Service<Request>>::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        ready!(Service::<Request>::poll_ready(&mut self.cors, context))?;
+        Service::<Request>::poll_ready(&mut self.route, context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let is_question = request.method() == Method::OPTIONS
+            && !request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        match is_question {
+            true => Either::Right(self.route.call(request)),
+            false => Either::Left(self.cors.call(request)),
+        }
+    }
 }
 
 fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {

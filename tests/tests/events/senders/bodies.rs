@@ -173,7 +173,7 @@ async fn cloud_events_are_taken_in_each_mode() {
             ("action", "com.example.created"),
             ("resource_type", "/orders"),
             ("resource_id", "42"),
-            ("timestamp", "2026-01-02T03:04:05Z"),
+            ("timestamp", "2026-01-02T03:04:05.000Z"),
         ] {
             assert_eq!(event[field], value, "{event}");
         }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tests::{Events, Method};
 
-use super::signing::{Sending, base64, channel, event, iso, now, sha1, sha256, sha512};
+use super::signing::{Sending, accepted, base64, channel, event, iso, now, sha1, sha256, sha512};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -74,7 +74,7 @@ fn senders() -> Vec<Sender> {
                 &json!({ "id": "evt_1", "object": "event", "type": "invoice.paid", "created": 1_700_000_000,
                 "data": { "object": { "id": "in_1", "object": "invoice" } } }),
             ),
-            event: json!({ "action": "invoice.paid", "resource_type": "invoice", "resource_id": "in_1", "timestamp": "2023-11-14T22:13:20Z" }),
+            event: json!({ "action": "invoice.paid", "resource_type": "invoice", "resource_id": "in_1", "timestamp": "2023-11-14T22:13:20.000Z" }),
         },
         Sender {
             preset: "shopify",
@@ -128,7 +128,8 @@ fn senders() -> Vec<Sender> {
                 let tag = sha1(secret.as_bytes(), &format!("{url}{}", pairs.concat()));
                 sending.with("x-twilio-signature", base64(&tag))
             },
-            sending: Sending::form("MessageSid=SM1&MessageStatus=delivered&Body=hi"),
+            sending: Sending::form("MessageSid=SM1&MessageStatus=delivered&Body=hi")
+                .with("i-twilio-idempotency-token", "t1"),
             event: json!({ "action": "delivered", "resource_type": "message", "resource_id": "SM1" }),
         },
         Sender {
@@ -198,7 +199,7 @@ fn senders() -> Vec<Sender> {
             sending: Sending::json(
                 &json!({ "type": "contact.created", "timestamp": "2026-01-02T03:04:05Z", "data": { "id": "c1" } }),
             ),
-            event: json!({ "action": "contact.created", "resource_id": "c1", "timestamp": "2026-01-02T03:04:05Z" }),
+            event: json!({ "action": "contact.created", "resource_id": "c1", "timestamp": "2026-01-02T03:04:05.000Z" }),
         },
         Sender {
             preset: "clerk",
@@ -289,10 +290,11 @@ async fn requests_of_senders_become_events_and_repeats_do_not() {
         let found = event(&events, "/all", &sending, &channel).await;
         assert_has(&found, &sender.event, sender.preset);
         // The sender repeats what it is not sure of: the same event, by its own id.
-        let again = sending.to(&events, &channel).await.expect_status(202);
-        if !["twilio"].contains(&sender.preset) {
-            assert_eq!(again.body["event_id"], found["event_id"], "{}", sender.preset);
-        }
+        let again = sending
+            .to(&events, &channel)
+            .await
+            .expect_status(accepted(&channel));
+        assert_eq!(again.body["event_id"], found["event_id"], "{}", sender.preset);
     }
 }
 
@@ -317,7 +319,8 @@ async fn forged_requests_of_senders_are_refused() {
         ];
         let is_body_signed = !["mailgun"].contains(&sender.preset);
         if is_body_signed {
-            let body = signed.body.replace(":1", ":2").replace("o", "0");
+            let is_form = signed.body.starts_with(|first: char| first.is_ascii_alphabetic());
+            let body = format!("{}{}", signed.body, if is_form { "&more=1" } else { " " });
             forged.push((
                 "another body",
                 Sending {
@@ -336,26 +339,16 @@ async fn forged_requests_of_senders_are_refused() {
                 ));
             }
         }
-        let cut: Vec<_> = signed
-            .headers
-            .iter()
-            .map(
-                |(name, value)| match name.contains("signature") || name.contains("hmac") {
-                    true => (
-                        *name,
-                        value
-                            .chars()
-                            .rev()
-                            .skip(1)
-                            .collect::<String>()
-                            .chars()
-                            .rev()
-                            .collect(),
-                    ),
-                    false => (*name, value.clone()),
-                },
-            )
-            .collect();
+        let cut = signed.headers.iter().map(|(name, value)| {
+            match name.contains("signature") || name.contains("hmac") {
+                true => {
+                    let cut = value.trim_end_matches(",v0=ab").trim_end_matches(" v1,AAAA");
+                    (*name, cut.chars().take(cut.chars().count() - 2).collect())
+                }
+                false => (*name, value.clone()),
+            }
+        });
+        let cut: Vec<_> = cut.collect();
         if is_body_signed {
             forged.push((
                 "a cut signature",
@@ -369,7 +362,10 @@ async fn forged_requests_of_senders_are_refused() {
             let answer = forged.to(&events, &channel).await;
             assert_eq!(answer.status, 401, "{}: {why}: {:?}", sender.preset, answer.body);
         }
-        signed.to(&events, &channel).await.expect_status(202);
+        signed
+            .to(&events, &channel)
+            .await
+            .expect_status(accepted(&channel));
     }
 }
 
@@ -428,11 +424,11 @@ async fn senders_with_tokens_are_taken_where_they_have_them() {
             .with(place, channel.token())
             .to(&events, &channel)
             .await
-            .expect_status(202);
+            .expect_status(accepted(&channel));
         body.with("authorization", format!("Bearer {}", channel.token()))
             .to(&events, &channel)
             .await
-            .expect_status(202);
+            .expect_status(accepted(&channel));
     }
     let figma = channel(&events, "figma", None).await;
     let body = |passcode: &str| {
@@ -442,7 +438,10 @@ async fn senders_with_tokens_are_taken_where_they_have_them() {
         .to(&events, &figma)
         .await
         .expect_error(401, "unauthenticated");
-    body(figma.token()).to(&events, &figma).await.expect_status(202);
+    body(figma.token())
+        .to(&events, &figma)
+        .await
+        .expect_status(accepted(&figma));
     let postmark = channel(&events, "postmark", None).await;
     let body = Sending::json(&json!({ "RecordType": "Delivery", "MessageID": "m" }));
     for (user, password, status) in [
