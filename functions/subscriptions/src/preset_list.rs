@@ -5,17 +5,24 @@ use aide::transform::TransformOperation;
 use events::sender::preset::{self, Preset};
 use platform::Result;
 use platform::auth::permission::ReadEvents;
-use platform::http::{Call, Reply};
+use platform::http::{Call, Query, Reply};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::App;
+
+/// Which presets to list.
+#[derive(Deserialize, JsonSchema)]
+pub struct ListPresets {
+    /// Name of one preset, such as `stripe`. Default: all of them.
+    pub name: Option<String>,
+}
 
 /// The known senders.
 #[derive(Serialize, JsonSchema)]
 pub struct Presets {
     /// A preset for each sender, in the order of their names.
-    pub presets: &'static [Preset],
+    pub presets: Vec<&'static Preset>,
 }
 
 pub fn route() -> ApiMethodRouter<App> {
@@ -34,8 +41,10 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response_with::<200, axum::Json<Presets>, _>(|response| response.description("The presets."))
 }
 
-async fn handler(_call: Call<ReadEvents>) -> Result<Reply<Presets>> {
-    Ok(Reply::ok(Presets {
-        presets: preset::all(),
-    }))
+async fn handler(_call: Call<ReadEvents>, Query(query): Query<ListPresets>) -> Result<Reply<Presets>> {
+    let presets = match &query.name {
+        None => preset::all().iter().collect(),
+        Some(name) => vec![preset::get(name)?],
+    };
+    Ok(Reply::ok(Presets { presets }))
 }

@@ -291,7 +291,9 @@ async fn every_example_is_answered_as_it_says() {
 
     let channel = story.send("createChannel").await;
     story.ingest_token = channel.body["ingest_token"].as_str().unwrap().to_owned();
-    story.tell("listChannels getChannel updateChannel").await;
+    story
+        .tell("listPresets listChannels getChannel updateChannel")
+        .await;
     story
         .tell(
             "testFilter createSubscription listSubscriptions getSubscription updateSubscription ingestEvent",

@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 81] = files! {
+static FILES: [(&str, &str); 82] = files! {
     actOnWorkflowRun
     addMember
     aggregateEvents
@@ -59,6 +59,7 @@ static FILES: [(&str, &str); 81] = files! {
     listDataStores
     listKeys
     listMembers
+    listPresets
     listPromptForks
     listPromptInteractions
     listPromptVersions

@@ -19,6 +19,12 @@ export interface Draft extends Record<PathName, string> {
   algorithm: Schemas['Algorithm'];
   encoding: Schemas['Encoding'];
   prefix: string;
+  /** Other parts of the signature as JSON, or nothing. */
+  rule: string;
+  /** Name of a preset, or nothing; only for a new channel. */
+  preset: string;
+  /** Public key of a sender with a preset. */
+  public_key: string;
   /** Secret that the sender has made. Never read back. */
   signing_secret: string;
 }
@@ -40,11 +46,15 @@ export const EMPTY: Draft = {
   algorithm: 'sha256',
   encoding: 'hex',
   prefix: '',
+  rule: '',
+  preset: '',
+  public_key: '',
   signing_secret: '',
 };
 
 export function draftOf(channel: Channel): Draft {
   const { transform, signature } = channel;
+  const { header: _header, algorithm: _algorithm, encoding: _encoding, prefix: _prefix, has_secret: _has, ...rule } = signature ?? {};
   return {
     ...EMPTY,
     name: channel.name,
@@ -60,6 +70,7 @@ export function draftOf(channel: Channel): Draft {
       algorithm: signature.algorithm,
       encoding: signature.encoding,
       prefix: signature.prefix ?? '',
+      rule: Object.keys(rule).length === 0 ? '' : pretty(rule),
     }),
   };
 }
@@ -70,7 +81,9 @@ export interface Read {
 }
 
 export function bodyOf(draft: Draft): Read {
-  const { details, faults } = staticDetails(draft);
+  if (draft.preset !== '') return { body: presetBody(draft), faults: [] };
+  const { value: details, faults } = object(draft.static_details, 'The fixed details');
+  const rule = object(draft.rule, 'The other parts of the signature');
   const paths = PATHS.filter((name) => draft[name].trim() !== '').map((name) => [name, draft[name].trim()]);
   const transform: Schemas['Transform'] = { ...Object.fromEntries(paths), ...(details && { static_details: details }) };
   const body: Schemas['CreateChannel'] = {
@@ -86,11 +99,24 @@ export function bodyOf(draft: Draft): Read {
         algorithm: draft.algorithm,
         encoding: draft.encoding,
         ...(draft.prefix !== '' && { prefix: draft.prefix }),
+        ...rule.value,
       },
       ...(draft.signing_secret !== '' && { signing_secret: draft.signing_secret }),
     }),
   };
-  return { body, faults };
+  return { body, faults: [...faults, ...rule.faults] };
+}
+
+/** The other settings are those of the preset. */
+function presetBody({ name, source, enabled, preset, public_key, signing_secret }: Draft): Schemas['CreateChannel'] {
+  return {
+    name,
+    source: source || preset,
+    enabled,
+    preset,
+    ...(public_key !== '' && { signature: { public_key } as Schemas['SignatureRule'] }),
+    ...(signing_secret !== '' && { signing_secret }),
+  };
 }
 
 export function rulesOf(draft: Draft): Rules {
@@ -98,13 +124,13 @@ export function rulesOf(draft: Draft): Rules {
     paths: Object.fromEntries(PATHS.map((name) => [name, draft[name].trim()])),
     default_action: draft.default_action,
     default_resource_type: draft.default_resource_type,
-    static_details: staticDetails(draft).details ?? {},
+    static_details: object(draft.static_details, '').value ?? {},
   };
 }
 
-function staticDetails({ static_details: text }: Draft): { details?: Record<string, unknown>; faults: string[] } {
+function object(text: string, what: string): { value?: Record<string, unknown>; faults: string[] } {
   if (text.trim() === '') return { faults: [] };
   const { value, fault } = parseJson(text);
-  if (fault !== undefined) return { faults: [`The fixed details are not valid JSON. ${fault.message}`] };
-  return isObject(value) ? { details: value, faults: [] } : { faults: ['The fixed details are not an object.'] };
+  if (fault !== undefined) return { faults: [`${what} are not valid JSON. ${fault.message}`] };
+  return isObject(value) ? { value, faults: [] } : { faults: [`${what} are not an object.`] };
 }

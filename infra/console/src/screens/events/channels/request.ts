@@ -8,6 +8,11 @@ import { base64, hex } from '../deliveries/signature';
 
 type Signature = Schemas['ChannelSignature'];
 
+/** Whether a command of the shell can sign as the sender does: the body alone, by HMAC. */
+export function isPlain(signature?: Signature | null): boolean {
+  return !signature || !(signature.content || signature.timestamp || signature.separator || signature.scheme || signature.secret_encoding);
+}
+
 /** Address to which the sender posts its events. */
 export async function ingestAddress(channelId: string): Promise<string> {
   const { ingest_url } = await config();
@@ -48,7 +53,7 @@ export class NoAnswer extends Error {
 }
 
 async function sign(body: string, secret: string, { algorithm, encoding, prefix }: Signature): Promise<string> {
-  const hash = algorithm === 'sha1' ? 'SHA-1' : 'SHA-256';
+  const hash = `SHA-${(algorithm ?? 'sha256').slice('sha'.length)}`;
   const bytes = new TextEncoder();
   const key = await crypto.subtle.importKey('raw', bytes.encode(secret), { name: 'HMAC', hash }, false, ['sign']);
   const digest = new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes.encode(body)));
