@@ -61,6 +61,10 @@ pub fn check(method: &Method, url: &Url, answer: &Answer) {
     let Some(operation) = find(method, url.path()).filter(|_| answer.status != 405) else {
         return;
     };
+    // A channel's handshakes and its `accepted_status` answer as its owner says.
+    if operation.id == "ingestEvent" && (200..300).contains(&answer.status) && answer.status != 202 {
+        return;
+    }
     let validator = operation
         .validators
         .iter()

@@ -6,7 +6,8 @@
 //! whose sender signs with another scheme than HMAC.
 
 use events::channel::StoredChannel;
-use events::sender::signature::{Key, SignatureRule, waste};
+use events::sender::signature::SignatureRule;
+use events::sender::verify::{Key, waste};
 use events::sender::{Fields, Refusal, RefusalReason, source};
 use http::header;
 use platform::config::Secret;
@@ -184,16 +185,16 @@ fn tokens(channel: Option<&StoredChannel>, fields: Fields<'_>) -> Vec<Token> {
     };
     let placed = channel.and_then(|channel| own(channel.token_header.as_deref()?));
     let in_body = channel.and_then(|channel| source::find_text(channel.token_path.as_deref()?, fields));
-    [
+    let usual = [
         token(authorization, !has_own),
         token(own(TOKEN_HEADER), true),
         token(query, !has_own),
-        token(placed, true),
-        token(in_body, true),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    // The first one counts, unless the sender may use it for something else.
+    let most = if has_own { usual.len() } else { 1 };
+    let usual = usual.into_iter().flatten().take(most);
+    let own = [token(placed, true), token(in_body, true)].into_iter().flatten();
+    usual.chain(own).collect()
 }
 
 fn password(text: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{OriginalUri, Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 use events::channel::StoredChannel;
@@ -97,7 +97,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
              `token`; or, for a channel with a `signature`, the signature of the raw body alone. The event is written \
              before the answer; its deliveries follow.\n\n\
              Limits: a body of 256 KiB unless the operator set another limit, at most 100 levels of nesting, and the \
-             channel's rate.",
+             channel's rate.\n\n\
+             A request that is a handshake of the channel makes no event, and gets the answer that its sender wants: also a GET, HEAD \
+             or OPTIONS. A channel with an `accepted_status` answers with it instead of 202.",
         )
         .input::<platform::http::Json<IngestEvent>>()
         .security_requirement("ingestToken")
@@ -105,12 +107,6 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .security_requirement("ingestTokenQuery")
         .response_with::<202, axum::Json<IngestedEvent>, _>(|response| {
             response.description("The event is written, or was written before under the same `idempotency_key`.")
-        })
-        .response_with::<200, (), _>(|response| {
-            response.description("A handshake of the channel is answered, or its `accepted_status` says that an event is accepted.")
-        })
-        .response_with::<204, (), _>(|response| {
-            response.description("A handshake of the channel is answered, or its `accepted_status` says that an event is accepted.")
         })
         .with(problem(
             ErrorKind::Unauthenticated,
@@ -198,7 +194,11 @@ async fn receive(
         body: body.as_ref().map_or(&Value::Null, |body| &body.whole),
     };
     let (Some(tenant), Some(channel)) = (tenant, channel) else {
-        return Err(refuse_unknown(ingest, path, fields, now).await);
+        refuse_unknown(ingest, path, fields, now).await;
+        return match request.method {
+            "POST" => Err(crate::refused()),
+            _ => Ok(no_handshake()),
+        };
     };
     let sent = Sent {
         ingest,
@@ -219,10 +219,7 @@ async fn receive(
         return handshakes::answer(&sent, handshake).await;
     }
     if request.method != "POST" {
-        return Err(Error::new(
-            ErrorKind::MethodNotAllowed,
-            "The channel takes events by POST, and no handshake by this method.",
-        ));
+        return Ok(no_handshake());
     }
     sent.admit().await?;
     if !channel.enabled {
@@ -264,13 +261,8 @@ async fn find(ingest: &Ingest, tenant: &Tenant, id: &str) -> Result<Option<Store
         .transpose()
 }
 
-/// Refuses a request to a missing channel, as late as one to a channel that is there.
-async fn refuse_unknown(
-    ingest: &Ingest,
-    path: Option<&IngestPath>,
-    fields: Fields<'_>,
-    now: UtcTime,
-) -> Error {
+/// Takes as long for a request to a missing channel as for one to a channel that is there.
+async fn refuse_unknown(ingest: &Ingest, path: Option<&IngestPath>, fields: Fields<'_>, now: UtcTime) {
     credentials::check_nothing(fields);
     metrics::ingest_refused("unknown_channel");
     let name = path.map(|path| format!("{}/{}/{}", path.account_id, path.project_id, path.channel_id));
@@ -284,13 +276,18 @@ async fn refuse_unknown(
         .refused
         .add_nowhere(&name.unwrap_or_default(), request)
         .await;
-    match fields.request.method {
-        "POST" => crate::refused(),
-        _ => Error::new(
-            ErrorKind::MethodNotAllowed,
-            "The channel takes events by POST, and no handshake by this method.",
-        ),
-    }
+}
+
+/// The answer to another method than POST that is no handshake.
+fn no_handshake() -> Response {
+    let refusal = Error::new(
+        ErrorKind::MethodNotAllowed,
+        "The channel takes events by POST, and no handshake by this method.",
+    );
+    let mut answer = refusal.into_response();
+    let allow = HeaderValue::from_static("POST");
+    answer.headers_mut().insert(header::ALLOW, allow);
+    answer
 }
 
 /// A request to a channel.

@@ -20,7 +20,7 @@ pub struct ListPresets {
 
 /// The known senders.
 #[derive(Serialize, JsonSchema)]
-pub struct Presets {
+pub struct PresetList {
     /// A preset for each sender, in the order of their names.
     pub presets: Vec<&'static Preset>,
 }
@@ -38,13 +38,14 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Lists the senders that are known: what they sign, how they ask whether a URL wants their events, the form of their \
              bodies and where the parts of an event are. A channel with a `preset` takes these settings.",
         )
-        .response_with::<200, axum::Json<Presets>, _>(|response| response.description("The presets."))
+        .response_with::<200, axum::Json<PresetList>, _>(|response| response.description("The presets."))
 }
 
-async fn handler(_call: Call<ReadEvents>, Query(query): Query<ListPresets>) -> Result<Reply<Presets>> {
+async fn handler(call: Call<ReadEvents>, Query(query): Query<ListPresets>) -> Result<Reply<PresetList>> {
+    call.tenant()?;
     let presets = match &query.name {
         None => preset::all().iter().collect(),
         Some(name) => vec![preset::get(name)?],
     };
-    Ok(Reply::ok(Presets { presets }))
+    Ok(Reply::ok(PresetList { presets }))
 }

@@ -8,6 +8,9 @@ use platform::config::variables;
 /// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = ".millrace";
 
+/// Default port.
+const DEFAULT_PORT: u16 = 3_000;
+
 /// Whom the service is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -21,7 +24,7 @@ pub enum Mode {
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Port to listen on, on 127.0.0.1; 0 selects a free one.
-    #[arg(long, env = "PORT", default_value_t = 3000)]
+    #[arg(long, env = "PORT", default_value_t = DEFAULT_PORT, value_parser = port)]
     pub port: u16,
     /// Folder for all data.
     #[arg(long, env = "DATA_DIR", default_value = DEFAULT_DATA_DIR)]
@@ -61,4 +64,12 @@ pub struct Arguments {
     /// File with root certificates of that directory, in PEM, where it is a private one.
     #[arg(long, env = variables::ACME_ROOTS.name, value_name = "FILE")]
     pub acme_roots: Option<String>,
+}
+
+/// Reads a port; an empty text is the default, as that of a variable that is set to nothing.
+fn port(text: &str) -> std::result::Result<u16, std::num::ParseIntError> {
+    match text {
+        "" => Ok(DEFAULT_PORT),
+        text => text.parse(),
+    }
 }

@@ -120,10 +120,12 @@ impl Publisher {
         match key {
             None => self.events.insert(tenant, &record).await?,
             Some(key) => {
-                if let Ingested::Before(event_id) = self.events.insert_once(tenant, &record, key).await? {
-                    // The event itself may be written again.
-                    if event_id != record.id
-                        && let Some(key) = &record.details_key
+                let ingested = self.events.insert_once(tenant, &record, key).await?;
+                // An event of a batch may be written again.
+                if let Ingested::Before(event_id) = ingested
+                    && event_id != record.id
+                {
+                    if let Some(key) = &record.details_key
                         && let Err(cause) = self.objects.remove(key).await
                     {
                         warn!(event_id, key, %cause, "the details of a repeated event were not removed");

@@ -165,7 +165,7 @@ impl Extras<'_> {
 
     /// Events until they are counted, through a channel of their own.
     async fn counted(&self) {
-        let channel = json!({ "name": self.name("counted"), "source": self.name("counted") });
+        let channel = json!({ "name": self.name("counted"), "source": self.name("counted"), "keep_refused_bodies": true });
         let channel = self.post("/events/channels", &channel).await.body;
         let id = channel["id"].as_str().unwrap();
         let token = channel["ingest_token"].as_str().unwrap();
@@ -173,18 +173,32 @@ impl Extras<'_> {
             let event = json!({ "action": self.name("counted"), "event_category": "content" });
             self.ingest((id.to_owned(), token.to_owned()), &event).await;
         }
+        let request = self
+            .client
+            .request(Method::POST, &self.ingest_url(id))
+            .token("wrong");
+        request
+            .json(&json!({ "refused": self.name("refused") }))
+            .await
+            .expect_status(401);
     }
 
     fn channel(&self) -> (String, String) {
         (self.victim.value("channel"), self.victim.value("channel_token"))
     }
 
-    /// Sends an event through a channel. Returns its id.
-    async fn ingest(&self, (channel, token): (String, String), event: &Value) -> Value {
+    fn ingest_url(&self, channel: &str) -> String {
         let (account, project) = (self.victim.value("account"), self.victim.value("project"));
         let base = self.world.service.ingest_url();
-        let url = format!("{base}/webhooks/events/{account}/{project}/{channel}");
-        let request = self.client.request(Method::POST, &url).token(&token);
+        format!("{base}/webhooks/events/{account}/{project}/{channel}")
+    }
+
+    /// Sends an event through a channel. Returns its id.
+    async fn ingest(&self, (channel, token): (String, String), event: &Value) -> Value {
+        let request = self
+            .client
+            .request(Method::POST, &self.ingest_url(&channel))
+            .token(&token);
         let answer = request.json(event).await.expect_status(202);
         answer.body["event_id"].clone()
     }

@@ -195,13 +195,13 @@ fn strays(value: &Value, caller: &Caller) -> Vec<String> {
     }
 }
 
-/// Returns a body without the fields that differ from answer to answer.
+/// Returns a body without the fields that differ from answer to answer, and without what a channel refused.
 pub fn lasting(body: &Value) -> Value {
     match body {
         Value::Array(items) => items.iter().map(lasting).collect(),
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| !["execution_time_ms", "request_id"].contains(&name.as_str()))
+            .filter(|(name, _)| !["execution_time_ms", "refusals", "request_id"].contains(&name.as_str()))
             .map(|(name, value)| (name.clone(), lasting(value)))
             .collect(),
         other => other.clone(),

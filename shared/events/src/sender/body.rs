@@ -64,7 +64,7 @@ impl Body {
     /// for one that cannot be read.
     pub fn read(request: Request<'_>, limit: usize, arrays: Arrays) -> Result<Self> {
         let bytes = decompressed(request, limit)?;
-        let bytes = bytes.strip_prefix(MARK).unwrap_or(&bytes);
+        let bytes = &*bytes;
         let kind = request.content_type();
         if kind.starts_with("application/cloudevents") {
             return Self::of_json(bytes, Arrays::Split)?.cloud_events();
@@ -107,7 +107,7 @@ impl Body {
         };
         let items = match &whole {
             Value::Object(_) | Value::Array(_) if whole.is_object() || arrays == Arrays::Whole => {
-                let raw = serde_json::from_slice(bytes).map_err(not_text)?;
+                let raw = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
                 vec![Item {
                     raw,
                     value: whole.clone(),
@@ -116,7 +116,7 @@ impl Body {
             }
             Value::Array(values) => {
                 check_count(values)?;
-                let raws: Vec<Box<RawValue>> = serde_json::from_slice(bytes).map_err(not_text)?;
+                let raws: Vec<Box<RawValue>> = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
                 let items = raws.into_iter().zip(values).map(|(raw, value)| Item {
                     raw,
                     value: value.clone(),
@@ -146,7 +146,8 @@ impl Body {
     }
 
     fn of_text(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
+        let text = std::str::from_utf8(unmarked(bytes))
+            .map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
         match text.is_empty() {
             true => Err(Error::invalid("The body is empty.")),
             false => Self::of_one(Value::String(text.to_owned())),
@@ -270,6 +271,11 @@ pub fn too_large(limit: usize) -> Error {
     )
 }
 
+/// Returns bytes without a byte order mark at their beginning.
+fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK).unwrap_or(bytes)
+}
+
 fn not_text(_: serde_json::Error) -> Error {
     Error::invalid("The body is not valid UTF-8.")
 }
@@ -287,7 +293,7 @@ fn are_lines(bytes: &[u8]) -> bool {
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {
-    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
+    matches!(unmarked(bytes).trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 fn check_count(values: &[Value]) -> Result<()> {

@@ -38,9 +38,11 @@ impl CertificateRule {
         let refused = |detail: String| Refusal::new(RefusalReason::CertificateRefused, detail);
         let text = source::find_text(&self.url, fields)
             .ok_or_else(|| refused(format!("expected the URL of a certificate in '{}'", self.url)))?;
-        allowed(&text, &self.hosts).ok_or_else(|| {
+        // What a query makes a host answer is not what the host publishes.
+        let published = allowed(&text, &self.hosts).filter(|url| url.query().is_none());
+        published.ok_or_else(|| {
             refused(format!(
-                "the certificate is not at an https URL of {}",
+                "the certificate is not at an https URL without a query of {}",
                 self.hosts.join(", ")
             ))
         })

@@ -57,7 +57,7 @@ pub struct HandshakeAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 299))]
     pub status: Option<u16>,
-    /// Headers.
+    /// Headers that the sender wants to see, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Body as plain text.

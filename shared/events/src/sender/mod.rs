@@ -13,6 +13,7 @@ pub mod refusal;
 pub mod request;
 pub mod signature;
 pub mod source;
+pub mod verify;
 
 pub use body::Item;
 pub use refusal::{Refusal, RefusalReason};
