@@ -19,11 +19,18 @@ const FRESH: Duration = Duration::from_secs(3_600);
 /// Most certificates that are kept.
 const MAX_KEPT: usize = 64;
 
+/// A fetched public key.
+#[derive(Clone)]
+struct Known {
+    at: Instant,
+    key: Arc<Vec<u8>>,
+}
+
 /// Public keys of certificates. Clones share them.
 #[derive(Clone)]
 pub struct Certificates {
     outbound: Outbound,
-    known: Arc<Mutex<HashMap<String, (Instant, Arc<Vec<u8>>)>>>,
+    known: Arc<Mutex<HashMap<String, Known>>>,
 }
 
 impl Certificates {
@@ -37,7 +44,7 @@ impl Certificates {
     /// Returns the public key of the certificate at a URL, whose host is allowed.
     pub async fn key(&self, url: &Url) -> Result<Arc<Vec<u8>>, Refusal> {
         let known = self.known.lock().get(url.as_str()).cloned();
-        if let Some((at, key)) = known
+        if let Some(Known { at, key }) = known
             && at.elapsed() < FRESH
         {
             return Ok(key);
@@ -50,7 +57,11 @@ impl Certificates {
         if known.len() >= MAX_KEPT {
             known.clear();
         }
-        known.insert(url.to_string(), (Instant::now(), Arc::clone(&key)));
+        let fresh = Known {
+            at: Instant::now(),
+            key: Arc::clone(&key),
+        };
+        known.insert(url.to_string(), fresh);
         Ok(key)
     }
 }

@@ -171,11 +171,10 @@ fn tokens(channel: Option<&StoredChannel>, fields: Fields<'_>) -> Vec<Token> {
     let authorization = request
         .header(header::AUTHORIZATION.as_str())
         .and_then(|value| value.split_once(' '));
-    let authorization = authorization.and_then(|(scheme, text)| match scheme.to_ascii_lowercase().as_str() {
-        "bearer" => Some(text.trim().to_owned()),
-        "basic" => password(text.trim()),
-        _ => None,
-    });
+    let by = |scheme: &str| {
+        let (own, text) = authorization?;
+        own.eq_ignore_ascii_case(scheme).then(|| text.trim())
+    };
     let query = request.query("token");
     let own = |name: &str| request.header(name).map(str::to_owned);
     let has_own = channel.is_some_and(|channel| channel.preset.is_some());
@@ -186,9 +185,10 @@ fn tokens(channel: Option<&StoredChannel>, fields: Fields<'_>) -> Vec<Token> {
     let placed = channel.and_then(|channel| own(channel.token_header.as_deref()?));
     let in_body = channel.and_then(|channel| source::find_text(channel.token_path.as_deref()?, fields));
     let usual = [
-        token(authorization, !has_own),
+        token(by("bearer").map(str::to_owned), !has_own),
         token(own(TOKEN_HEADER), true),
         token(query, !has_own),
+        token(by("basic").and_then(password), false),
     ];
     // The first one counts, unless the sender may use it for something else.
     let most = if has_own { usual.len() } else { 1 };

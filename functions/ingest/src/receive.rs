@@ -11,7 +11,7 @@ use axum::extract::{OriginalUri, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodFilter, on};
+use axum::routing::MethodRouter;
 use events::channel::StoredChannel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::publish::Member;
@@ -82,8 +82,8 @@ pub struct IngestedEvent {
 }
 
 pub fn route() -> ApiMethodRouter<Ingest> {
-    let questions = MethodFilter::GET.or(MethodFilter::HEAD).or(MethodFilter::OPTIONS);
-    ApiMethodRouter::from(on(questions, handler)).merge(post_with(handler, doc))
+    // Other methods may be handshakes.
+    ApiMethodRouter::from(MethodRouter::new().fallback(handler)).merge(post_with(handler, doc))
 }
 
 fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -417,7 +417,7 @@ impl Sent<'_> {
         let event_id = event_ids.first().cloned().unwrap_or_default();
         Ok(IngestedEvent {
             event_id,
-            event_ids: body.is_divided.then_some(event_ids).unwrap_or_default(),
+            event_ids: if body.is_divided { event_ids } else { Vec::new() },
             warnings,
         })
     }

@@ -67,7 +67,7 @@ pub struct Arguments {
 }
 
 /// Reads a port; an empty text is the default, as that of a variable that is set to nothing.
-fn port(text: &str) -> std::result::Result<u16, std::num::ParseIntError> {
+fn port(text: &str) -> Result<u16, std::num::ParseIntError> {
     match text {
         "" => Ok(DEFAULT_PORT),
         text => text.parse(),

@@ -57,7 +57,7 @@ fn member(tenant: &Tenant, now: UtcTime, number: usize) -> Member {
             tracestate: None,
         },
         // Some have a key, some have none.
-        idempotency_key: (number % 2 == 0).then(|| format!("key-{number}")),
+        idempotency_key: number.is_multiple_of(2).then(|| format!("key-{number}")),
     }
 }
 

@@ -84,7 +84,7 @@ impl SignatureRule {
             // Compared too, so that it takes as long as a wrong one.
             fits(Vec::new());
         }
-        match signatures.map(fits).any(|fits| fits) {
+        match signatures.any(fits) {
             true => Ok(()),
             false => Err(wrong()),
         }
