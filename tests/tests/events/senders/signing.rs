@@ -85,8 +85,7 @@ pub fn base64(bytes: &[u8]) -> String {
 
 /// Seconds since the Unix epoch.
 pub fn now() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(now.unwrap().as_secs()).unwrap()
+    jiff::Timestamp::now().as_second()
 }
 
 /// Returns a time in Unix seconds as ISO 8601.
