@@ -84,6 +84,7 @@ pub fn base64(bytes: &[u8]) -> String {
 }
 
 /// Seconds since the Unix epoch.
+#[expect(clippy::disallowed_methods, reason = "a sender has a clock of its own")]
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
