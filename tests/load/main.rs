@@ -332,6 +332,7 @@ impl Caller {
             .post(format!("{}/api/v1{path}", self.origin))
             .bearer_auth(&self.token);
         let answer = request.json(body).send().await?;
+        wait_as_asked(&answer).await;
         let (status, text) = (answer.status(), answer.text().await?);
         match status.is_success() {
             true => Ok(serde_json::from_str(&text).unwrap_or_default()),
@@ -385,7 +386,9 @@ impl Caller {
         let (id, token) = (text("id"), text("ingest_token"));
         let url = format!("{}/ingest/webhooks/events/acme/demo/{id}", self.origin);
         let answer = self.http.post(url).bearer_auth(token).json(&event).send().await;
-        answer.is_ok_and(|answer| answer.status().is_success())
+        let Ok(answer) = answer else { return false };
+        wait_as_asked(&answer).await;
+        answer.status().is_success()
     }
 
     /// True if the query was answered.
@@ -446,4 +449,15 @@ async fn receive(State(counts): State<Arc<Counts>>, body: Bytes) -> StatusCode {
         None => return StatusCode::BAD_REQUEST,
     }
     StatusCode::OK
+}
+
+/// Waits before a repeat for as long as a refusal asks: a client that does not makes an overload last.
+async fn wait_as_asked(answer: &reqwest::Response) {
+    let seconds = answer
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    if let Some(seconds) = seconds {
+        time::sleep(Duration::from_secs(seconds)).await;
+    }
 }

@@ -203,11 +203,13 @@ impl Services {
         let origin = self.environment.optional(variables::PUBLIC_URL);
         let origin = origin.map_or_else(|| at(ports.public), str::to_owned);
         let api = format!("{}{API_ROOT}", at(ports.internal));
+        let ingest = self.environment.optional(variables::INGEST_URL);
+        let ingest = ingest.map_or_else(|| format!("{origin}{INGEST_ROOT}"), str::to_owned);
         Self {
             objects: self.objects.with_links(&origin, self.layers.clock()),
             environment: self.environment.with([
                 (variables::API_URL, api),
-                (variables::INGEST_URL, format!("{origin}{INGEST_ROOT}")),
+                (variables::INGEST_URL, ingest),
                 (variables::PUBLIC_URL, origin),
             ]),
             ports,
@@ -447,7 +449,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
         let services = Services::open(&data).unwrap().at(Ports::default());
-        let own = [variables::CACHE_MB, variables::JWKS, variables::PUBLIC_URL];
+        let own = [
+            variables::CACHE_MB,
+            variables::INGEST_URL,
+            variables::JWKS,
+            variables::PUBLIC_URL,
+        ];
         for variable in variables::ALL.iter().filter(|variable| !own.contains(variable)) {
             let is_refused = refuse_ignored(&environment(&[(*variable, "x")])).is_err();
             let is_set = services.environment().optional(*variable).is_some();

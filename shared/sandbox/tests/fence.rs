@@ -21,9 +21,11 @@ const SECCOMP: &str = if cfg!(target_arch = "x86_64") {
 const LANDLOCK: &str = "444";
 const EPERM: &str = "1";
 
+const ARGUMENTS: [&str; 3] = ["tests", "5000", "268435456"];
+
 fn child() -> Command {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sandbox-child"));
-    child.args(["tests", "5000", "268435456"]);
+    child.args(ARGUMENTS);
     child
 }
 
@@ -41,6 +43,31 @@ fn where_refused(call: &str, error: &str) -> Output {
     // A child without a fence reads nothing.
     let _ = child.stdin.take().unwrap().write_all(TASK);
     child.wait_with_output().unwrap()
+}
+
+/// Where a user other than root starts a child, it cannot give up files without giving up new privileges.
+#[test]
+fn child_of_another_user_than_root_works() {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut child = match is_root {
+        true => {
+            let mut launcher = Command::new("setpriv");
+            launcher.args(["--bounding-set", "-sys_admin", "--"]);
+            launcher.arg(env!("CARGO_BIN_EXE_sandbox-child"));
+            launcher.args(ARGUMENTS);
+            launcher
+        }
+        false => child(),
+    };
+    let child = child
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(TASK);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, TASK);
 }
 
 #[test]

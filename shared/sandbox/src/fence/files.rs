@@ -22,6 +22,8 @@ pub(super) fn exists() -> bool {
 /// Every access is refused from now on, but those to the files of `folders`, and so are ports and signals to
 /// other processes.
 pub(super) fn enclose(folders: &Folders) -> io::Result<()> {
+    // Otherwise only root may give up files. The filter of calls does it too, and refuses this call afterwards.
+    let _ = rustix::thread::set_no_new_privs(true);
     let restricted = ruleset(folders).and_then(RulesetCreated::restrict_self);
     restricted.map(drop).map_err(io::Error::other)
 }
@@ -36,7 +38,7 @@ fn ruleset(folders: &Folders) -> Result<RulesetCreated, RulesetError> {
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?
-        // The filter of calls sets it too, and refuses that call afterwards.
+        // See `enclose`.
         .no_new_privs(false)
         .add_rules(path_beneath_rules(&folders.read, read))?
         .add_rules(path_beneath_rules(&folders.write, write))
