@@ -20,6 +20,7 @@ use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use platform::archive_hints::ArchiveHints;
 use platform::batch::Batch;
+use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
@@ -43,6 +44,8 @@ pub struct Matcher {
     pub listener_filters: ListenerFilters,
     pub sets: SubscriptionSets,
     pub archive_hints: ArchiveHints,
+    /// Receives the events about failed deliveries.
+    pub bus: Arc<dyn Bus>,
     /// Receives unreadable messages.
     pub dead_letters: Arc<dyn Queue>,
     pub clock: Clock,
@@ -65,6 +68,7 @@ impl Matcher {
             listeners: Listeners::new(records),
             listener_filters: ListenerFilters::default(),
             archive_hints: ArchiveHints::from_deployment(deployment)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
             dead_letters: deployment.queue(variables::EVENT_DEAD_LETTER_QUEUE)?,
             clock: deployment.clock(),
         })

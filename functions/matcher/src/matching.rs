@@ -2,12 +2,14 @@
 //! listening runs, and marks the event as matched.
 
 use events::delivery::{DeliveryRef, record};
-use events::envelope::Envelope;
+use events::envelope::{Category, Envelope};
 use events::matching::{EventToMatch, MAX_LINEAGE, Match, Matches};
 use events::payload;
+use events::publish::publish_stored;
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
 use events::subscription::{StoredSubscription, Target};
+use events::system_event::SystemEvent;
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
 use platform::trace::{self, Kind, Span};
@@ -105,6 +107,7 @@ async fn insert_foreign_event(
         received_at: matcher.clock.now(),
         private_to: None,
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
@@ -283,6 +286,7 @@ async fn join(
     matcher.deliveries.insert(event.tenant, &joined).await.map(drop)
 }
 
+/// Writes a delivery that fails at once, with the event about it.
 async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, why: String) -> Result<()> {
     let failed = DeliveryRecord {
         status: DeliveryStatus::Failed,
@@ -290,5 +294,25 @@ async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, wh
         workflow_id: None,
         ..delivery
     };
-    matcher.deliveries.insert(event.tenant, &failed).await.map(drop)
+    let mut lineage = event.record.lineage.clone();
+    lineage.push(failed.subscription_id.clone());
+    let now = matcher.clock.now();
+    let report = SystemEvent::delivery_failed(&failed, lineage)?;
+    let report = report
+        .map(|report| report.record(event.tenant, now))
+        .transpose()?;
+    let Some(report) = report else {
+        return matcher.deliveries.insert(event.tenant, &failed).await.map(drop);
+    };
+    matcher.events.prepare(event.tenant, now).await?;
+    let report = matcher.events.insertion(event.tenant, report).await?;
+    if matcher
+        .deliveries
+        .insert_with(event.tenant, &failed, &report)
+        .await?
+    {
+        metrics::event_accepted(Category::System.as_str());
+        publish_stored(matcher.bus.as_ref(), &report.event).await;
+    }
+    Ok(())
 }

@@ -80,6 +80,7 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         objects: wiring.objects.clone(),
         sealer,
         outbound: Outbound::local(&AwsEnvironment::default())?,
+        bus: Arc::clone(&wiring.bus),
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
         clock: wiring.clock.clone(),
     };
@@ -103,6 +104,7 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
         archive_hints: ArchiveHints::new(Arc::new(counter.clone())),
+        bus: Arc::clone(&wiring.bus),
         dead_letters: Arc::new(counter.clone()),
         clock: wiring.clock.clone(),
     };

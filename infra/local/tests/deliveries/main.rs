@@ -7,6 +7,7 @@ mod circles;
 mod gone;
 mod listeners;
 mod lost;
+mod reports;
 mod retention;
 mod schedule;
 mod shards;

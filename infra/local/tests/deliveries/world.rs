@@ -244,6 +244,7 @@ impl World {
             objects: objects.clone(),
             sealer: sealer.clone(),
             outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
+            bus: bus.clone(),
             audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(letters.clone())),
             clock: clock.clone(),
         };
@@ -292,6 +293,7 @@ impl World {
                 listener_filters: ListenerFilters::default(),
                 sets: SubscriptionSets::new(subscriptions.clone()),
                 archive_hints: ArchiveHints::new(Arc::new(TestQueue::new(&clock))),
+                bus: bus.clone(),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
@@ -329,6 +331,11 @@ impl World {
 
     pub fn answer_with(&self, status: u16, retry_after: Option<&'static str>) {
         *self.receiver.manner.lock().unwrap() = Manner { status, retry_after };
+    }
+
+    /// Returns the receiver's address.
+    pub fn origin(&self) -> &str {
+        &self.origin
     }
 
     pub fn got(&self) -> Vec<Got> {

@@ -7,12 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::envelope::{Category, Envelope};
 use events::payload;
+use events::publish::publish_stored;
 use events::records::deliveries::DeliveryAttempt;
-use events::records::events::Events;
+use events::records::events::{EventRecord, Events};
 use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
+use events::system_event::SystemEvent;
 use platform::auth::Principal;
+use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::http::audit::{AuditLog, event as audit_event};
@@ -51,6 +55,8 @@ pub struct Webhooks {
     pub objects: Objects,
     pub sealer: Arc<dyn Sealer>,
     pub outbound: Outbound,
+    /// Receives the events about disabled subscriptions.
+    pub bus: Arc<dyn Bus>,
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
@@ -65,6 +71,7 @@ impl Webhooks {
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sealer: Arc::new(OpenedOnce::new(sealer)),
             outbound: Outbound::from_deployment(deployment)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
             audit: AuditLog::from_deployment(deployment)?,
             clock: deployment.clock(),
         })
@@ -111,7 +118,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::GiveUp("The event is no longer kept.".to_owned()),
         });
     };
-    let event = payload::whole(&webhooks.objects, &event).await?;
+    let envelope = payload::whole(&webhooks.objects, &event).await?;
     let started_at = webhooks.clock.now();
     if started_at.millis_since(input.started_at) > MAX_TIMESTAMP_AGE_MS {
         return Ok(Outcome {
@@ -128,7 +135,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         tenant,
         &subscription,
         webhook,
-        (&event, &input.delivery),
+        (&envelope, &input.delivery),
         times,
     )
     .await?;
@@ -160,7 +167,13 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     );
     let Verdict { next, is_gone, .. } = verdict;
     if is_gone {
-        disable(&webhooks, tenant, record, &webhook.url, &input.delivery.id).await?;
+        let gone = Gone {
+            url: &webhook.url,
+            delivery_id: &input.delivery.id,
+            event: &event,
+            envelope: &envelope,
+        };
+        disable(&webhooks, tenant, record, &gone).await?;
     }
     Ok(Outcome {
         attempt: Some(attempt),
@@ -254,26 +267,39 @@ fn unwanted(why: &str) -> Outcome {
     }
 }
 
+/// Delivery whose receiver is permanently gone.
+struct Gone<'a> {
+    url: &'a str,
+    delivery_id: &'a str,
+    event: &'a EventRecord,
+    envelope: &'a Envelope,
+}
+
 /// Disables a subscription whose receiver is permanently gone, unless its URL has changed meanwhile.
 async fn disable(
     webhooks: &Webhooks,
     tenant: &Tenant,
     mut record: SubscriptionRecord,
-    url: &str,
-    delivery_id: &str,
+    gone: &Gone<'_>,
 ) -> Result<()> {
     let mut races = Races::new(&RacePolicy::RECORD, "a subscription");
     loop {
         let mut subscription = StoredSubscription::from_record(&record)?;
-        let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);
+        let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == gone.url);
         if !is_same || !subscription.enabled {
             return Ok(());
         }
         let system = Principal::system(tenant);
         let now = webhooks.clock.now();
-        subscription.disable_as_gone(delivery_id, system.reference(), now);
+        subscription.disable_as_gone(gone.delivery_id, system.reference(), now);
         let next = subscription.record(record.revision + 1)?;
-        if webhooks.subscriptions.save(tenant, &record, &next).await? == records::Outcome::Done {
+        let report =
+            SystemEvent::subscription_disabled(&subscription, gone.event, gone.envelope, gone.delivery_id)?;
+        let saved = match report.map(|report| report.record(tenant, now)).transpose()? {
+            None => webhooks.subscriptions.save(tenant, &record, &next).await?,
+            Some(report) => save_with(webhooks, tenant, (&record, &next), report).await?,
+        };
+        if saved == records::Outcome::Done {
             warn!(
                 subscription_id = subscription.id,
                 "a subscription is disabled: its receiver is gone"
@@ -290,4 +316,22 @@ async fn disable(
             None => return Ok(()),
         }
     }
+}
+
+/// Writes a disabled subscription with the event about it, and publishes the event.
+async fn save_with(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    (before, next): (&SubscriptionRecord, &SubscriptionRecord),
+    report: EventRecord,
+) -> Result<records::Outcome> {
+    webhooks.events.prepare(tenant, report.received_at).await?;
+    let report = webhooks.events.insertion(tenant, report).await?;
+    let subscriptions = &webhooks.subscriptions;
+    let saved = subscriptions.save_with(tenant, before, next, &report).await?;
+    if saved == records::Outcome::Done {
+        metrics::event_accepted(Category::System.as_str());
+        publish_stored(webhooks.bus.as_ref(), &report.event).await;
+    }
+    Ok(saved)
 }

@@ -2,11 +2,16 @@
 //! agree.
 
 use events::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
+use events::records::events::EventRecord;
+use events::system_event::SystemEvent;
+use platform::{Result, Tenant};
 
+use super::Engine;
 use crate::draft::Draft;
 use crate::event::EventKind;
 use crate::state::DeliveryLink;
 use crate::status::RunStatus;
+use crate::store::Commit;
 
 /// Returns the link to the delivery that a new run keeps.
 pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
@@ -74,6 +79,32 @@ pub(super) fn delivery_of(runs: &mut [Draft], requested: Option<DeliveryWrite>) 
         }
     }
     Some(DeliveryWrite::Change(change))
+}
+
+impl Engine {
+    /// Returns the event about the delivery that a commit lets fail, which is written with the commit; None
+    /// where it lets none fail.
+    pub(super) async fn failure_event(
+        &self,
+        tenant: &Tenant,
+        commit: &Commit,
+    ) -> Result<Option<EventRecord>> {
+        let (Some(draft), Some(DeliveryWrite::Change(change))) = (commit.runs.first(), &commit.delivery)
+        else {
+            return Ok(None);
+        };
+        if change.status != DeliveryStatus::Failed {
+            return Ok(None);
+        }
+        let Some(before) = self.services.store.find_delivery(tenant, &change.id).await? else {
+            return Ok(None);
+        };
+        let lineage = draft.state.lineage.clone();
+        let event = SystemEvent::delivery_failed(&before.after(change), lineage)?;
+        event
+            .map(|event| event.record_as(tenant, self.new_id(), draft.now))
+            .transpose()
+    }
 }
 
 fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
