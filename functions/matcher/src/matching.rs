@@ -1,6 +1,8 @@
 //! Matches one event: writes its record, starts a delivery for each matching subscription, signals the
 //! listening runs, and marks the event as matched.
 
+use std::sync::Arc;
+
 use events::delivery::{DeliveryRef, record};
 use events::envelope::{Category, Envelope};
 use events::matching::{EventToMatch, MAX_LINEAGE, Match, Matches};
@@ -127,7 +129,10 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         lineage: &event.record.lineage,
         private_to: event.record.private_to.as_deref(),
     };
-    let Matches { matches, listeners } = matcher.sets.matches(event.tenant, &event_to_match).await?;
+    let Matches { matches, listeners } = match &event.record.addressee {
+        Some(subscription) => addressed(matcher, event.tenant, subscription).await?,
+        None => matcher.sets.matches(event.tenant, &event_to_match).await?,
+    };
     let mut starts = Vec::new();
     for matched in &matches {
         starts.push(begin(matcher, event, matched));
@@ -145,6 +150,23 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     };
     started.into_iter().chain([signals]).collect::<Result<()>>()?;
     Ok(matches.len())
+}
+
+/// Returns the one subscription that a test event is for, whatever its filter says.
+async fn addressed(matcher: &Matcher, tenant: &Tenant, id: &str) -> Result<Matches> {
+    let found = matcher.subscriptions.find(tenant, id).await?;
+    let matched = found.map(|record| {
+        let subscription = StoredSubscription::from_record(&record)?;
+        Ok::<_, Error>(Match {
+            unanswered: (!subscription.enabled).then(|| subscription.why_disabled()),
+            subscription: Arc::new(subscription),
+            revision: record.revision,
+        })
+    });
+    Ok(Matches {
+        matches: matched.transpose()?.into_iter().collect(),
+        listeners: 0,
+    })
 }
 
 /// Starts a delivery, unless it was started before.

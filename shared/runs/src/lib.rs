@@ -15,6 +15,7 @@ pub mod process;
 pub mod records;
 mod redaction;
 pub mod redelivery;
+pub mod redrive;
 pub mod secrets;
 mod services;
 pub mod webhook_delivery;
@@ -29,6 +30,7 @@ const TYPES: &[fn(Registry) -> Registry] = &[
     batch_agent::add,
     evaluation::add,
     process::add,
+    redrive::add,
     webhook_delivery::add,
 ];
 
@@ -45,6 +47,7 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     let registry = document_processed::with_activities(registry, &services.documents);
     let registry = process::with_activities(registry, &services.processes);
     let registry = agent::with_activities(registry, &agent::Services::new(services));
+    let registry = redrive::with_activities(registry, &services.redelivery);
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

@@ -34,6 +34,7 @@ use platform::{Tenant, ids};
 use process::records::processes::Processes;
 use rand::RngExt as _;
 use runs::process::Evaluator;
+use runs::redelivery::RedeliveryParts;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use workflow::wiring::Wiring;
@@ -84,9 +85,17 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
         clock: wiring.clock.clone(),
     };
+    let redelivery = RedeliveryParts {
+        deliveries: Deliveries::new(table(EVENTS_TABLE)),
+        events: events.clone(),
+        subscriptions: subscriptions.clone(),
+        processes: Processes::new(table(RECORDS_TABLE)),
+        objects: wiring.objects.clone(),
+        clock: wiring.clock.clone(),
+    };
     let model: Arc<dyn Model> = Arc::new(NotConfigured);
     let services = runs::Services::new(
-        webhooks,
+        (webhooks, redelivery),
         table(RECORDS_TABLE),
         Arc::clone(&wiring.bus),
         (model, "none"),

@@ -180,7 +180,11 @@ async fn cancelled_delivery_is_not_reported() {
     world.event(None).await;
     world.settle().await;
     let waiting = world.one().await;
-    world.redelivery.cancel(&world.tenant, &waiting.id).await.unwrap();
+    world
+        .redelivery
+        .cancel(&world.tenant, &waiting.id, None)
+        .await
+        .unwrap();
     world.settle().await;
     assert_eq!(world.one().await.status, DeliveryStatus::Cancelled);
     assert!(world.deliveries_to(&watcher).await.is_empty());

@@ -39,7 +39,7 @@ use platform::sealing::Sealer;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use process::records::processes::Processes;
 use runs::process::Evaluator;
-use runs::redelivery::Redelivery;
+use runs::redelivery::{OPERATOR, Redelivery, RedeliveryParts};
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use sweeper_function::{EventRemover, Sweeper};
@@ -257,9 +257,17 @@ impl World {
             listener: None,
             api: None,
         };
+        let redelivery = RedeliveryParts {
+            deliveries: deliveries.clone(),
+            events: events.clone(),
+            subscriptions: subscriptions.clone(),
+            processes: Processes::new(table(RECORDS_TABLE)),
+            objects: objects.clone(),
+            clock: clock.clone(),
+        };
         let model: Arc<dyn Model> = Arc::new(NotConfigured);
         let services = runs::Services::new(
-            webhooks,
+            (webhooks, redelivery.clone()),
             table(RECORDS_TABLE),
             bus.clone(),
             (model, "none"),
@@ -307,12 +315,8 @@ impl World {
             publisher: Publisher::new(events.clone(), objects.clone(), bus),
             redelivery: Redelivery {
                 engine: engine.clone(),
-                deliveries: deliveries.clone(),
-                events: events.clone(),
-                subscriptions,
-                processes: Processes::new(table(RECORDS_TABLE)),
-                objects: Arc::new(objects),
-                clock: clock.clone(),
+                parts: redelivery,
+                caller: OPERATOR.to_owned(),
             },
             engine,
             events,

@@ -21,6 +21,8 @@ use crate::target::WEBHOOK;
 
 /// Shard of the deliveries of one event, of which there is one for each subscription at most.
 const OF_ONE_EVENT: u16 = 0;
+/// Number of deliveries that one read asks for.
+const READ_AT_ONCE: usize = 100;
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -385,6 +387,24 @@ impl Deliveries {
         let stored: Option<StoredDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
         let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
         Ok(stored.filter(is_kept).map(StoredDelivery::record))
+    }
+
+    /// Returns the deliveries with these ids that have not expired, in the same order.
+    pub async fn find_all_unexpired<'a>(
+        &self,
+        tenant: &Tenant,
+        ids: impl Iterator<Item = &'a str>,
+        now: UtcTime,
+    ) -> Result<Vec<DeliveryRecord>> {
+        let keys: Vec<Key> = ids.map(|id| keys::delivery(tenant, id)).collect();
+        let mut all = Vec::with_capacity(keys.len());
+        for part in keys.chunks(READ_AT_ONCE) {
+            let found: Vec<Option<StoredDelivery>> = self.table.find_many(part).await?;
+            let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
+            let kept = found.into_iter().flatten().filter(is_kept);
+            all.extend(kept.map(StoredDelivery::record));
+        }
+        Ok(all)
     }
 
     /// 404 for a missing delivery.

@@ -26,6 +26,7 @@ use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
 pub use attempt::{Webhooks, attempt};
 pub use outcome::{AttemptInput, Next, Outcome};
+pub use request::Request;
 pub use verdict::RETRY_SCHEDULE_MS;
 
 pub const WORKFLOW_TYPE: &str = workflow::records::FREQUENT_TYPE;

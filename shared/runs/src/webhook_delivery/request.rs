@@ -10,9 +10,31 @@ use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use platform::sealing::{Place, Sealer};
 use platform::{Error, Result, Tenant, UtcTime};
 
-pub(super) struct Request {
+/// Request of a delivery.
+pub struct Request {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+}
+
+impl Request {
+    /// Builds a request without timestamps and signatures.
+    pub fn unsigned(webhook: &WebhookTarget, event: &Envelope, delivery: &DeliveryRef) -> Result<Self> {
+        let body = body(event, delivery)?;
+        let mut headers = HeaderMap::new();
+        set(&mut headers, "content-type", "application/json")?;
+        for (name, value) in &webhook.headers {
+            set(&mut headers, name, value)?;
+        }
+        set(&mut headers, "x-service-event-id", &event.event_id)?;
+        set(&mut headers, "x-service-delivery-id", &delivery.id)?;
+        set(
+            &mut headers,
+            "x-service-event-category",
+            event.event_category.as_str(),
+        )?;
+        set(&mut headers, "x-service-event-action", &event.action)?;
+        Ok(Self { headers, body })
+    }
 }
 
 /// Start time of the run, which is signed, and time of the request.
@@ -30,20 +52,7 @@ pub(super) async fn request(
     (event, delivery): (&Envelope, &DeliveryRef),
     times: Times,
 ) -> Result<Request> {
-    let body = body(event, delivery)?;
-    let mut headers = HeaderMap::new();
-    set(&mut headers, "content-type", "application/json")?;
-    for (name, value) in &webhook.headers {
-        set(&mut headers, name, value)?;
-    }
-    set(&mut headers, "x-service-event-id", &event.event_id)?;
-    set(&mut headers, "x-service-delivery-id", &delivery.id)?;
-    set(
-        &mut headers,
-        "x-service-event-category",
-        event.event_category.as_str(),
-    )?;
-    set(&mut headers, "x-service-event-action", &event.action)?;
+    let Request { mut headers, body } = Request::unsigned(webhook, event, delivery)?;
     if !webhook.is_signed() {
         return Ok(Request { headers, body });
     }

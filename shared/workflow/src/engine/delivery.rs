@@ -133,9 +133,20 @@ fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
 fn why_ended(draft: &Draft) -> Option<String> {
     match &draft.new_events().last()?.kind {
         EventKind::WorkflowExecutionFailed { failure } => Some(failure.message.clone()),
-        EventKind::WorkflowExecutionCanceled { .. } => Some("It was cancelled.".to_owned()),
+        EventKind::WorkflowExecutionCanceled { .. } => Some(match cancel_reason(draft) {
+            Some(reason) => format!("It was cancelled: {reason}"),
+            None => "It was cancelled.".to_owned(),
+        }),
         EventKind::WorkflowExecutionTerminated { .. } => Some("Its run was terminated.".to_owned()),
         EventKind::WorkflowExecutionTimedOut {} => Some("Its run took longer than it may.".to_owned()),
         _ => None,
     }
+}
+
+/// Returns the reason of the request to cancel, while the state has that event.
+fn cancel_reason(draft: &Draft) -> Option<&str> {
+    draft.state.tail.iter().rev().find_map(|event| match &event.kind {
+        EventKind::WorkflowExecutionCancelRequested { reason, .. } => reason.as_deref(),
+        _ => None,
+    })
 }
