@@ -7,6 +7,7 @@ mod circles;
 mod gone;
 mod listeners;
 mod lost;
+mod redrive;
 mod reports;
 mod retention;
 mod schedule;

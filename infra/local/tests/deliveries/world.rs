@@ -470,9 +470,14 @@ impl World {
             .len()
     }
 
+    /// Takes the hints that are due.
+    pub fn take_hints(&self) -> Vec<String> {
+        self.hints.take()
+    }
+
     /// Follows the hints that are due.
     pub async fn follow_hints(&self) {
-        for body in self.hints.take() {
+        for body in self.take_hints() {
             let hint: Hint = serde_json::from_str(&body).unwrap();
             self.engine.drive(&hint.tenant, &hint.run_id).await.unwrap();
         }
