@@ -140,8 +140,8 @@ pub struct Channel {
     /// Time at which a handshake brought the signing secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_received_at: Option<UtcTime>,
-    /// The signing secret that a handshake brought, for the hour after it and callers with `workflow:admin`: some
-    /// senders want to see it again.
+    /// The signing secret that a handshake brought, for the hour after it and callers with `workflow:admin`:
+    /// some senders want to see it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_secret: Option<String>,
     /// Time until which the replaced token counts.

@@ -174,7 +174,10 @@ impl Jwks {
             .last_ms
             .is_some_and(|last| (0..FAILURE_PAUSE_MS).contains(&(now_ms - last)));
         if known.is_none() && failed_lately {
-            return Err(Error::unavailable("the key set could not be read a moment ago"));
+            return Err(Error::unavailable(format!(
+                "the keys at {} could not be read a moment ago",
+                self.source
+            )));
         }
         attempts.last_ms = Some(now_ms);
         let result = self.load(attempts.successes + 1).await;
@@ -185,14 +188,12 @@ impl Jwks {
                 attempts.successes += 1;
                 Ok(pick(&loaded, key_id))
             }
-            // Until they are too old, the known keys stay valid while the issuer is unreachable.
-            Err(cause) => match known.and_then(|known| pick(&known, key_id)) {
-                Some(key) => {
-                    tracing::warn!(%cause, "the key set could not be read again");
-                    Ok(Some(key))
-                }
-                None => Err(cause),
-            },
+            Err(cause) => {
+                tracing::warn!(%cause, keys = %self.source, "the keys of an identity provider cannot be read");
+                // Until they are too old, the known keys stay valid while the issuer is unreachable.
+                let key = known.and_then(|known| pick(&known, key_id));
+                key.map_or(Err(cause), |key| Ok(Some(key)))
+            }
         }
     }
 

@@ -122,8 +122,8 @@ pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
     router.layer(middleware::from_fn_with_state(clock, finish))
 }
 
-/// Passes an OPTIONS that is no preflight of a browser, such as the handshake of CloudEvents, to its route: the
-/// layer of CORS answers each.
+/// Passes an OPTIONS that is no preflight of a browser, such as the handshake of CloudEvents, to its route:
+/// the layer of CORS answers each.
 #[derive(Clone)]
 struct PreflightOnly {
     cors: Cors<Route>,

@@ -22,7 +22,8 @@ pub(super) fn exists() -> bool {
 /// Every access is refused from now on, but those to the files of `folders`, and so are ports and signals to
 /// other processes.
 pub(super) fn enclose(folders: &Folders) -> io::Result<()> {
-    // Otherwise only root may give up files. The filter of calls does it too, and refuses this call afterwards.
+    // Otherwise only root may give up files. The filter of calls does it too, and refuses this call
+    // afterwards.
     let _ = rustix::thread::set_no_new_privs(true);
     let restricted = ruleset(folders).and_then(RulesetCreated::restrict_self);
     restricted.map(drop).map_err(io::Error::other)
