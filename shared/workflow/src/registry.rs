@@ -31,6 +31,13 @@ pub type Heartbeat =
 pub type Publish =
     Arc<dyn Fn(NewUpdate) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync>;
 
+/// Sends a signal with a name to another run of the project.
+pub type SendSignal = Arc<
+    dyn Fn(String, String, Payload) -> Pin<Box<dyn Future<Output = platform::Result<()>> + Send>>
+        + Send
+        + Sync,
+>;
+
 /// Context of an activity's code.
 #[derive(Clone)]
 pub struct ActivityContext {
@@ -54,6 +61,7 @@ pub struct ActivityContext {
     pub lineage: Vec<String>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) publish: Publish,
+    pub(crate) signal: SendSignal,
     pub(crate) api: Option<Arc<Api>>,
 }
 
@@ -77,6 +85,12 @@ impl ActivityContext {
     /// code publishes with its own context, once.
     pub async fn publish(&self, update: NewUpdate) -> Result<(), Failure> {
         (self.publish)(update).await
+    }
+
+    /// Sends a signal to another run of the project: once for each attempt that gets here. 404 for a run that
+    /// does not exist, 409 for one that has ended.
+    pub async fn signal(&self, run_id: &str, name: &str, input: &Payload) -> platform::Result<()> {
+        (self.signal)(run_id.to_owned(), name.to_owned(), input.clone()).await
     }
 
     /// Calls the platform's API as the run, with the permissions of its role only. Returns the body of a

@@ -16,7 +16,9 @@ use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use events::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
 use events::records::events::{Events, IngestKey};
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
+use events::records::rates::Rates;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
@@ -38,6 +40,7 @@ use platform::records::audit::AuditTrail;
 use platform::sealing::Sealer;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use process::records::processes::Processes;
+use runs::lanes::Turns;
 use runs::process::Evaluator;
 use runs::redelivery::Redelivery;
 use runs::webhook_delivery::Webhooks;
@@ -244,6 +247,8 @@ impl World {
             objects: objects.clone(),
             sealer: sealer.clone(),
             outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
+            turns: Turns::new(table(EVENTS_TABLE), clock.clone()),
+            rates: Rates::new(table(EVENTS_TABLE)),
             audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(letters.clone())),
             clock: clock.clone(),
         };
@@ -285,6 +290,7 @@ impl World {
                 engine: engine.clone(),
                 events: events.clone(),
                 deliveries: deliveries.clone(),
+                lanes: Lanes::new(table(EVENTS_TABLE)),
                 objects: objects.clone(),
                 subscriptions: subscriptions.clone(),
                 processes: Processes::new(table(RECORDS_TABLE)),

@@ -7,6 +7,8 @@ pub mod entries;
 pub mod events;
 pub mod ingest_counts;
 mod kept_events;
+pub mod lanes;
 pub mod listeners;
 pub mod listing_shards;
+pub mod rates;
 pub mod subscriptions;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use events::payload;
 use events::records::deliveries::DeliveryAttempt;
 use events::records::events::Events;
+use events::records::rates::Rates;
 use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use platform::auth::Principal;
@@ -22,15 +23,16 @@ use platform::races::{RacePolicy, Races};
 use platform::records;
 use platform::records::audit::AuditAction;
 use platform::sealing::{OpenedOnce, Sealer};
-use platform::{Clock, Result, Tenant, ids, metrics, trace};
+use platform::{Clock, Result, Tenant, UtcTime, ids, metrics, trace};
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::outcome::{Answer, AttemptInput, Next, Outcome};
-use super::request::{Request, Times, request};
+use super::request::{Request, Times, body_of, request};
 use super::verdict::{Verdict, verdict};
+use crate::lanes::Turns;
 
 /// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
@@ -51,6 +53,9 @@ pub struct Webhooks {
     pub objects: Objects,
     pub sealer: Arc<dyn Sealer>,
     pub outbound: Outbound,
+    /// Turns of the deliveries that wait for each other.
+    pub turns: Turns,
+    pub rates: Rates,
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
@@ -62,6 +67,8 @@ impl Webhooks {
         Ok(Self {
             subscriptions: Subscriptions::new(deployment.table(variables::RECORDS_TABLE)?),
             events: Events::new(deployment.table(variables::EVENTS_TABLE)?),
+            turns: Turns::new(deployment.table(variables::EVENTS_TABLE)?, deployment.clock()),
+            rates: Rates::new(deployment.table(variables::EVENTS_TABLE)?),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sealer: Arc::new(OpenedOnce::new(sealer)),
             outbound: Outbound::from_deployment(deployment)?,
@@ -82,7 +89,7 @@ pub async fn attempt(
         Next::After(_) => metrics::delivery_attempted("retrying"),
         Next::GiveUp(_) => metrics::delivery_attempted("failed"),
         Next::Unwanted(_) => metrics::delivery_attempted("skipped"),
-        Next::Renew => {}
+        Next::Renew | Next::WaitForTurn(_) | Next::WaitForSlot(_) => {}
     }
     Ok(outcome)
 }
@@ -119,6 +126,19 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::Renew,
         });
     }
+    if let Some(next) = wait(&webhooks, tenant, webhook, &input, started_at).await? {
+        return Ok(Outcome { attempt: None, next });
+    }
+    let body = match body_of(webhook, &event, &input.delivery) {
+        Ok(body) => body,
+        Err(refusal) if !refusal.is_transient() => {
+            return Ok(Outcome {
+                attempt: None,
+                next: Next::GiveUp(refusal.message().to_owned()),
+            });
+        }
+        Err(cause) => return Err(cause.into()),
+    };
     let times = Times {
         started_at: input.started_at,
         now: started_at,
@@ -128,7 +148,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         tenant,
         &subscription,
         webhook,
-        (&event, &input.delivery),
+        (&event, &input.delivery, body),
         times,
     )
     .await?;
@@ -136,7 +156,8 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     let answer = send(&webhooks.outbound, webhook, request).await;
     describe_answer(&answer);
     let ended_at = webhooks.clock.now();
-    let verdict = verdict(&answer, input.tried, ended_at, rand::random());
+    let retry = webhook.retry.clone().unwrap_or_default();
+    let verdict = verdict(&retry, &answer, input.tried, ended_at, rand::random());
     let attempt = DeliveryAttempt {
         attempt: input.delivery.attempt,
         started_at,
@@ -166,6 +187,30 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         attempt: Some(attempt),
         next,
     })
+}
+
+/// Returns what the delivery must wait for before its request.
+async fn wait(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    webhook: &WebhookTarget,
+    input: &AttemptInput,
+    now: UtcTime,
+) -> Result<Option<Next>> {
+    if let Some(lane) = &input.lane
+        && let Some(pause_ms) = webhooks.turns.wait(tenant, lane, input.waits).await?
+    {
+        return Ok(Some(Next::WaitForTurn(pause_ms)));
+    }
+    let Some(rate) = webhook.rate_per_second else {
+        return Ok(None);
+    };
+    if input.slot.is_some_and(|slot| slot.is_now(rate, now)) {
+        return Ok(None);
+    }
+    let subscription = &input.delivery.subscription_id;
+    let slot = webhooks.rates.reserve(tenant, subscription, rate, now).await?;
+    Ok((!slot.is_now(rate, now)).then_some(Next::WaitForSlot(slot)))
 }
 
 /// Says in the attempt's span what it calls: not the path and the query of the URL, which may be secrets.

@@ -6,9 +6,14 @@ use events::delivery::{DeliveryRef, body};
 use events::envelope::Envelope;
 use events::signature::{delivery_signature, standard_signature};
 use events::subscription::{StoredSubscription, WebhookTarget};
+use events::template::Filling;
 use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use platform::sealing::{Place, Sealer};
 use platform::{Error, Result, Tenant, UtcTime};
+use serde_json::Value;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
 
 pub(super) struct Request {
     pub headers: HeaderMap,
@@ -22,17 +27,51 @@ pub(super) struct Times {
     pub now: UtcTime,
 }
 
+/// Body of a request, and its content type.
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    content_type: &'static str,
+}
+
+/// Builds the body of a request. 400 where a template names what the event does not have.
+pub(super) fn body_of(webhook: &WebhookTarget, event: &Envelope, delivery: &DeliveryRef) -> Result<Body> {
+    let Some(template) = &webhook.template else {
+        return Ok(Body {
+            bytes: body(event, delivery)?,
+            content_type: JSON,
+        });
+    };
+    let event = event.to_json()?;
+    let filled = Filling::new(&event, &delivery.id).fill(template);
+    let filled = filled
+        .map_err(|cause| Error::invalid(format!("The field 'target.template' cannot be filled: {cause}.")))?;
+    // A text that is one reference may have become another value.
+    let text = template
+        .as_str()
+        .and_then(|_| serde_json::from_str::<Value>(&filled).ok());
+    Ok(match text {
+        Some(Value::String(text)) => Body {
+            bytes: text.into_bytes(),
+            content_type: TEXT,
+        },
+        _ => Body {
+            bytes: filled.into_bytes(),
+            content_type: JSON,
+        },
+    })
+}
+
 pub(super) async fn request(
     sealer: &Arc<dyn Sealer>,
     tenant: &Tenant,
     subscription: &StoredSubscription,
     webhook: &WebhookTarget,
-    (event, delivery): (&Envelope, &DeliveryRef),
+    (event, delivery, body): (&Envelope, &DeliveryRef, Body),
     times: Times,
 ) -> Result<Request> {
-    let body = body(event, delivery)?;
     let mut headers = HeaderMap::new();
-    set(&mut headers, "content-type", "application/json")?;
+    set(&mut headers, "content-type", body.content_type)?;
+    let body = body.bytes;
     for (name, value) in &webhook.headers {
         set(&mut headers, name, value)?;
     }

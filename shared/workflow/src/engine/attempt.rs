@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::limits;
 use crate::payload::Payload;
 use crate::pending::{HEARTBEAT_WRITES, PendingActivity};
-use crate::registry::{ActivityContext, Heartbeat};
+use crate::registry::{ActivityContext, Heartbeat, SendSignal};
 use crate::turn::panic_text;
 
 #[derive(Clone, Debug)]
@@ -133,6 +133,7 @@ impl Engine {
         let context = ActivityContext {
             heartbeat: self.heartbeat(&tenant, &run_id, &activity, &heard_at, is_stored),
             publish: self.publisher(&tenant, &run_id),
+            signal: self.signaller(&tenant, &run_id),
             tenant,
             workflow_id,
             run_id,
@@ -208,6 +209,14 @@ impl Engine {
                 state.run_id
             ))),
         }
+    }
+
+    fn signaller(&self, tenant: &Tenant, run_id: &str) -> SendSignal {
+        let (engine, tenant, sender) = (self.clone(), tenant.clone(), format!("run:{run_id}"));
+        Arc::new(move |run_id, name, input| {
+            let (engine, tenant, sender) = (engine.clone(), tenant.clone(), sender.clone());
+            Box::pin(async move { engine.signal(&tenant, &run_id, &name, &input, &sender).await })
+        })
     }
 
     fn heartbeat(

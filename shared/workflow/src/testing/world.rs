@@ -273,6 +273,9 @@ impl World {
                 publishing.lock().push(update);
                 Box::pin(async { Ok(()) })
             }),
+            signal: Arc::new(|run_id, _, _| {
+                Box::pin(async move { Err(platform::Error::not_found("run", &run_id)) })
+            }),
         };
         let outcome = match self.runtime.block_on(code(context, input.clone())) {
             Ok(result) => AttemptOutcome::Completed(result),
