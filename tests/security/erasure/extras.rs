@@ -182,7 +182,7 @@ impl Extras<'_> {
             "name": self.name("paced"), "run_as_role": "executor",
             "filter": { "event_category": ["external"], "action": [self.name("paced")] },
             "target": {
-                "type": "webhook", "url": format!("http://127.0.0.1:9/{}", self.victim.mark),
+                "type": "webhook", "url": format!("http://127.0.0.1:61234/{}", self.victim.mark),
                 "ordered_by": "details.payload.key", "rate_per_second": 10,
             },
         });
