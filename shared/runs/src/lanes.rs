@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use events::records::deliveries::Deliveries;
-use events::records::events::Events;
+use events::records::events::{Events, MATCH_GRACE_MS};
 use events::records::lanes::{LanePlace, Lanes};
 use parking_lot::Mutex;
 use platform::records::Table;
@@ -28,6 +28,8 @@ pub const LEAVE: &str = "leave_lane";
 pub const SETTLE_MS: u64 = 1_500;
 /// Age that a view of the unmatched events must have beyond the arrival of an event, in milliseconds.
 const VISIBLE_MS: u64 = 1_000;
+/// Age up to which a view shows what holds a delivery up, in milliseconds.
+const RECENT_MS: i64 = 500;
 /// Time for which an unmatched event holds up later ones, in milliseconds: an hour.
 const MAX_HOLD_MS: u64 = 3_600_000;
 /// Pause until an unmatched event is looked for again, in milliseconds.
@@ -133,16 +135,21 @@ impl Turns {
 
     /// Whether an event that arrived before is not matched yet.
     async fn is_held_up(&self, tenant: &Tenant, place: &LanePlace) -> platform::Result<bool> {
-        let view = self.view_after(place.received_at.plus_ms(VISIBLE_MS)).await?;
-        let own = (place.received_at, place.event_id.clone());
         let now = self.clock.now();
-        if view.is_partial {
-            return Ok(true);
+        let own = (place.received_at, place.event_id.clone());
+        let visible = place.received_at.plus_ms(VISIBLE_MS);
+        // A view that shows nothing before the event stays true; one that does may be out of date.
+        let recent = UtcTime::from_millis(now.as_millis() - RECENT_MS).unwrap_or(visible);
+        for time in [visible, visible.max(recent)] {
+            let view = self.view_after(time).await?;
+            let is_before = |(owner, event): &(Tenant, LaneTime)| {
+                owner == tenant && *event < own && now.millis_since(event.0) < MAX_HOLD_MS
+            };
+            if !view.is_partial && !view.waiting.iter().any(is_before) {
+                return Ok(false);
+            }
         }
-        Ok(view
-            .waiting
-            .iter()
-            .any(|(owner, event)| owner == tenant && *event < own && now.millis_since(event.0) < MAX_HOLD_MS))
+        Ok(true)
     }
 
     /// Returns a view of the unmatched events that is not older than a time. All deliveries of the process share
@@ -156,8 +163,11 @@ impl Turns {
         let end = taken_at.plus_ms(MAX_HOLD_MS);
         let mut waiting = Vec::new();
         for due in self.events.due(end, Some(UNMATCHED)).await? {
+            // Never later than this, and equal until the sweeper postpones the event.
+            let grace = i64::try_from(MATCH_GRACE_MS).unwrap_or_default();
+            let latest = UtcTime::from_millis(due.due_at.as_millis() - grace).unwrap_or(due.due_at);
             let received_at = match ids::time_of(&due.event_id) {
-                Some(at) => at,
+                Some(at) => at.min(latest),
                 None => match self.events.find(&due.tenant, &due.event_id).await? {
                     Some(event) => event.received_at,
                     None => continue,

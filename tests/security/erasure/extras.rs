@@ -193,7 +193,10 @@ impl Extras<'_> {
         let deadline = Instant::now() + WITHIN;
         loop {
             let answer = self.post("/events/deliveries/search", &search).await.body;
-            if answer["deliveries"].as_array().is_some_and(|found| !found.is_empty()) {
+            if answer["deliveries"]
+                .as_array()
+                .is_some_and(|found| !found.is_empty())
+            {
                 return;
             }
             assert!(Instant::now() < deadline, "{answer}");
