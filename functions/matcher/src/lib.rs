@@ -15,6 +15,7 @@ use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
@@ -36,6 +37,8 @@ pub struct Matcher {
     pub engine: Engine,
     pub events: Events,
     pub deliveries: Deliveries,
+    /// Deliveries that wait for each other.
+    pub lanes: Lanes,
     /// Holds large event details.
     pub objects: Objects,
     pub subscriptions: Subscriptions,
@@ -60,6 +63,7 @@ impl Matcher {
         Ok(Self {
             engine,
             events: Events::new(events.clone()).retaining(retention),
+            lanes: Lanes::new(events.clone()),
             deliveries: Deliveries::new(events).retaining(retention),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sets: SubscriptionSets::new(subscriptions.clone()),

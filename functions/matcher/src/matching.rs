@@ -10,15 +10,16 @@ use events::payload;
 use events::publish::publish_stored;
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
-use events::subscription::{StoredSubscription, Target};
+use events::subscription::{StoredSubscription, Target, WorkflowTarget};
 use events::system_event::SystemEvent;
+use events::target::OnRunning;
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
 use platform::trace::{self, Kind, Span};
-use platform::{Error, Result, Tenant, metrics};
-use runs::delivery::{business_id_path, start, workflow_id_of};
+use platform::{Error, ErrorKind, Result, Tenant, metrics};
+use runs::delivery::{lane_of, shares_run, start, workflow_id_of, workflow_input};
 use tracing::{info, warn};
-use workflow::engine::{StartRun, link_of};
+use workflow::engine::{StartRun, StartedRun, link_of};
 
 use crate::message::EventMessage;
 use crate::{Matcher, listening};
@@ -209,6 +210,9 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
         subscription_id: subscription.id.clone(),
         attempt: 1,
     };
+    if let Some(place) = lane_of(event.record, event.envelope, subscription)? {
+        matcher.lanes.enter(event.tenant, &place, &delivery.id).await?;
+    }
     let write = DeliveryWrite::Insert(Box::new(delivery.clone()));
     let about = (event.record, event.envelope);
     let start = start(&matcher.processes, about, subscription, &first, write);
@@ -231,12 +235,12 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
             {
                 return Ok(());
             }
-            matcher.engine.start(event.tenant, &start).await
+            start_or_signal(matcher, event, (subscription, &first), &start).await
         }
         Err(refusal) => Err(refusal),
     };
     match started {
-        Ok(started) if !started.is_new && business_id_path(subscription).is_some() => {
+        Ok(started) if !started.is_new && shares_run(&subscription.target) => {
             join(matcher, event, delivery, (subscription, started.run_id)).await
         }
         Ok(_) => Ok(()),
@@ -251,6 +255,65 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
             _ => Err(cause),
         },
     }
+}
+
+/// Starts the run of a delivery. Where the target says so, an open run with its workflow id gets the event as a
+/// signal instead: once for each match of the event, until its delivery is written.
+async fn start_or_signal(
+    matcher: &Matcher,
+    event: &Event<'_>,
+    (subscription, delivery): (&StoredSubscription, &DeliveryRef),
+    start: &StartRun,
+) -> Result<StartedRun> {
+    loop {
+        let started = matcher.engine.start(event.tenant, start).await?;
+        let signals = subscription.target.on_running() == OnRunning::Signal;
+        let Target::Workflow(workflow) = &subscription.target else {
+            return Ok(started);
+        };
+        if started.is_new
+            || !signals
+            || matcher
+                .deliveries
+                .find(event.tenant, &delivery.id)
+                .await?
+                .is_some()
+        {
+            return Ok(started);
+        }
+        let run = matcher.engine.get(event.tenant, &started.run_id).await?;
+        if run.workflow_type != workflow.endpoint {
+            return Ok(started);
+        }
+        match signal(matcher, event, workflow, delivery, &started.run_id).await {
+            // It has ended meanwhile: start another one.
+            Err(refusal)
+                if refusal.kind() == ErrorKind::Conflict
+                    && matcher
+                        .engine
+                        .get(event.tenant, &started.run_id)
+                        .await?
+                        .is_closed() => {}
+            signalled => return signalled.map(|()| started),
+        }
+    }
+}
+
+async fn signal(
+    matcher: &Matcher,
+    event: &Event<'_>,
+    workflow: &WorkflowTarget,
+    delivery: &DeliveryRef,
+    run_id: &str,
+) -> Result<()> {
+    let data = workflow_input(workflow, event.envelope, delivery)?;
+    let data = data.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?;
+    let name = workflow.signal_name.as_deref().unwrap_or_default();
+    let sender = format!("subscription:{}", delivery.subscription_id);
+    matcher
+        .engine
+        .signal(event.tenant, run_id, name, &data, &sender)
+        .await
 }
 
 /// Writes a delivery before the run that carries it out, because two writes cost half of a transaction. The

@@ -16,7 +16,9 @@ use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use events::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
 use events::records::events::{Events, IngestKey};
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
+use events::records::rates::Rates;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
@@ -38,6 +40,7 @@ use platform::records::audit::AuditTrail;
 use platform::sealing::Sealer;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use process::records::processes::Processes;
+use runs::lanes::Turns;
 use runs::process::Evaluator;
 use runs::redelivery::{OPERATOR, Redelivery, RedeliveryParts};
 use runs::webhook_delivery::Webhooks;
@@ -139,7 +142,7 @@ async fn receive(State(state): State<ReceiverState>, headers: HeaderMap, body: S
     state.got.lock().unwrap().push(Got {
         at: state.clock.now(),
         headers,
-        body: serde_json::from_str(&body).unwrap(),
+        body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
     });
     let manner = state.manner.lock().unwrap().clone();
     let mut response = StatusCode::from_u16(manner.status).unwrap().into_response();
@@ -194,6 +197,19 @@ fn registry() -> Registry {
         }
         Ok(ids)
     }
+    /// Returns the order and the id of its first event and of two more.
+    async fn collecting(
+        context: Context,
+        first: Value,
+    ) -> std::result::Result<Vec<String>, workflow::Failure> {
+        let text = |data: &Value| format!("{} {}", data["order"], data["event"]["event_id"]).replace('"', "");
+        let signals = context.signals("Order");
+        let mut texts = vec![text(&first)];
+        while texts.len() < 3 {
+            texts.push(text(&signals.receive::<Value>().await?));
+        }
+        Ok(texts)
+    }
     /// Continues as another run before it listens.
     async fn renewed(context: Context, is_new: bool) -> std::result::Result<Value, workflow::Failure> {
         if is_new {
@@ -210,6 +226,7 @@ fn registry() -> Registry {
         .workflow("AgentConversation", given)
         .workflow("Quick", quick)
         .workflow("Waiting", waiting)
+        .workflow("Collecting", collecting)
         .workflow("Listening", listening)
         .workflow("Renewed", renewed)
 }
@@ -245,6 +262,8 @@ impl World {
             sealer: sealer.clone(),
             outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
             bus: bus.clone(),
+            turns: Turns::new(table(EVENTS_TABLE), clock.clone()),
+            rates: Rates::new(table(EVENTS_TABLE)),
             audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(letters.clone())),
             clock: clock.clone(),
         };
@@ -294,6 +313,7 @@ impl World {
                 engine: engine.clone(),
                 events: events.clone(),
                 deliveries: deliveries.clone(),
+                lanes: Lanes::new(table(EVENTS_TABLE)),
                 objects: objects.clone(),
                 subscriptions: subscriptions.clone(),
                 processes: Processes::new(table(RECORDS_TABLE)),
@@ -407,6 +427,15 @@ impl World {
             json!({ "type": "webhook", "url": self.origin, "signing_mode": "signed" }),
         )
         .await
+    }
+
+    /// Creates a signed webhook subscription of all external events, with more fields of its target.
+    pub async fn webhook_with(&self, fields: Value) -> String {
+        let mut target = json!({ "type": "webhook", "url": self.origin, "signing_mode": "signed" });
+        if let (Value::Object(target), Value::Object(fields)) = (&mut target, fields) {
+            target.extend(fields);
+        }
+        self.subscribe(&["external"], target).await
     }
 
     /// Replaces the secret of a subscription with one that cannot be opened.

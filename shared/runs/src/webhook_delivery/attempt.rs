@@ -12,6 +12,7 @@ use events::payload;
 use events::publish::publish_stored;
 use events::records::deliveries::DeliveryAttempt;
 use events::records::events::{EventRecord, Events};
+use events::records::rates::Rates;
 use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use events::system_event::SystemEvent;
@@ -26,15 +27,16 @@ use platform::races::{RacePolicy, Races};
 use platform::records;
 use platform::records::audit::AuditAction;
 use platform::sealing::{OpenedOnce, Sealer};
-use platform::{Clock, Result, Tenant, ids, metrics, trace};
+use platform::{Clock, Result, Tenant, UtcTime, ids, metrics, trace};
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::outcome::{Answer, AttemptInput, Next, Outcome};
-use super::request::{Request, Times, request};
+use super::request::{Request, Times, body_of, request};
 use super::verdict::{Verdict, verdict};
+use crate::lanes::Turns;
 
 /// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
@@ -57,6 +59,9 @@ pub struct Webhooks {
     pub outbound: Outbound,
     /// Receives the events about disabled subscriptions.
     pub bus: Arc<dyn Bus>,
+    /// Turns of the deliveries that wait for each other.
+    pub turns: Turns,
+    pub rates: Rates,
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
@@ -68,6 +73,8 @@ impl Webhooks {
         Ok(Self {
             subscriptions: Subscriptions::new(deployment.table(variables::RECORDS_TABLE)?),
             events: Events::new(deployment.table(variables::EVENTS_TABLE)?),
+            turns: Turns::new(deployment.table(variables::EVENTS_TABLE)?, deployment.clock()),
+            rates: Rates::new(deployment.table(variables::EVENTS_TABLE)?),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sealer: Arc::new(OpenedOnce::new(sealer)),
             outbound: Outbound::from_deployment(deployment)?,
@@ -89,7 +96,7 @@ pub async fn attempt(
         Next::After(_) => metrics::delivery_attempted("retrying"),
         Next::GiveUp(_) => metrics::delivery_attempted("failed"),
         Next::Unwanted(_) => metrics::delivery_attempted("skipped"),
-        Next::Renew => {}
+        Next::Renew | Next::WaitForTurn(_) | Next::WaitForSlot(_) => {}
     }
     Ok(outcome)
 }
@@ -126,24 +133,35 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::Renew,
         });
     }
+    if let Some(next) = wait(&webhooks, tenant, webhook, &input, started_at).await? {
+        return Ok(Outcome { attempt: None, next });
+    }
+    let request = match Request::unsigned(webhook, &envelope, &input.delivery) {
+        Ok(request) => request,
+        Err(refusal) if !refusal.is_transient() => {
+            return Ok(Outcome {
+                attempt: None,
+                next: Next::GiveUp(refusal.message().to_owned()),
+            });
+        }
+        Err(cause) => return Err(cause.into()),
+    };
     let times = Times {
         started_at: input.started_at,
         now: started_at,
     };
-    let request = request(
-        &webhooks.sealer,
-        tenant,
-        &subscription,
-        webhook,
-        (&envelope, &input.delivery),
-        times,
-    )
-    .await?;
+    let request = if webhook.is_signed() {
+        let delivery_id = &input.delivery.id;
+        request.signed(&webhooks.sealer, tenant, &subscription, delivery_id, times).await?
+    } else {
+        request
+    };
     describe(&input, webhook);
     let answer = send(&webhooks.outbound, webhook, request).await;
     describe_answer(&answer);
     let ended_at = webhooks.clock.now();
-    let verdict = verdict(&answer, input.tried, ended_at, rand::random());
+    let retry = webhook.retry.clone().unwrap_or_default();
+    let verdict = verdict(&retry, &answer, input.tried, ended_at, rand::random());
     let attempt = DeliveryAttempt {
         attempt: input.delivery.attempt,
         started_at,
@@ -179,6 +197,30 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         attempt: Some(attempt),
         next,
     })
+}
+
+/// Returns what the delivery must wait for before its request.
+async fn wait(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    webhook: &WebhookTarget,
+    input: &AttemptInput,
+    now: UtcTime,
+) -> Result<Option<Next>> {
+    if let Some(lane) = &input.lane
+        && let Some(pause_ms) = webhooks.turns.wait(tenant, lane, input.waits).await?
+    {
+        return Ok(Some(Next::WaitForTurn(pause_ms)));
+    }
+    let Some(rate) = webhook.rate_per_second else {
+        return Ok(None);
+    };
+    if input.slot.is_some_and(|slot| slot.is_now(rate, now)) {
+        return Ok(None);
+    }
+    let subscription = &input.delivery.subscription_id;
+    let slot = webhooks.rates.reserve(tenant, subscription, rate, now).await?;
+    Ok((!slot.is_now(rate, now)).then_some(Next::WaitForSlot(slot)))
 }
 
 /// Says in the attempt's span what it calls: not the path and the query of the URL, which may be secrets.
