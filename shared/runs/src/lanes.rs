@@ -192,6 +192,7 @@ impl Turns {
         let Some(next) = self.lanes.first(tenant, &place.lane).await? else {
             return Ok(());
         };
+        let (engine, sender) = (context.engine()?, format!("run:{}", context.run_id));
         let mut before = None;
         loop {
             // A delivery without a record looks for its turn when its run starts.
@@ -203,7 +204,7 @@ impl Turns {
             else {
                 return Ok(());
             };
-            match context.signal(&run, TURN, &Payload::null()).await {
+            match engine.signal(tenant, &run, TURN, &Payload::null(), &sender).await {
                 // It continued as another run, or is not written yet and looks for itself.
                 Err(refusal) if matches!(refusal.kind(), ErrorKind::Conflict | ErrorKind::NotFound) => {
                     before = Some(run);

@@ -187,7 +187,7 @@ async fn a_failed_or_cancelled_delivery_lets_the_next_go_on() {
         .find(|delivery| delivery.status == DeliveryStatus::Retrying);
     world
         .redelivery
-        .cancel(&world.tenant, &retrying.unwrap().id)
+        .cancel(&world.tenant, &retrying.unwrap().id, None)
         .await
         .unwrap();
     world.settle().await;

@@ -34,7 +34,7 @@ use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::outcome::{Answer, AttemptInput, Next, Outcome};
-use super::request::{Request, Times, body_of, request};
+use super::request::{Request, Times};
 use super::verdict::{Verdict, verdict};
 use crate::lanes::Turns;
 
