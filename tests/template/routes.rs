@@ -73,6 +73,8 @@ fn function_of(path: &str) -> &'static str {
     match below.split('/').next().unwrap() {
         "audit-trail" => "audit",
         "data" => "datastores",
+        // It reads the log.
+        "events" if below == "events/search" => "audit",
         "events" => "subscriptions",
         "keys" | "me" | "members" => "access",
         "prompts" => "prompts",

@@ -1,6 +1,7 @@
-//! Serves the audit trail and aggregation over the event log.
+//! Serves what reads the event log: the audit trail, aggregation, and the search of events.
 
 mod aggregate;
+mod event_search;
 mod list;
 mod scope;
 
@@ -10,11 +11,14 @@ use axum::middleware::from_fn_with_state;
 use event_log::LogStore;
 use platform::Platform;
 use platform::http::{Credentials, authenticate};
+use platform::page_token::PageTokens;
 
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
     log: LogStore,
+    /// Signs the cursors of searches.
+    tokens: PageTokens,
 }
 
 impl FromRef<App> for Platform {
@@ -24,14 +28,16 @@ impl FromRef<App> for Platform {
 }
 
 /// Returns the routes relative to the API root.
-pub fn routes(platform: Platform, log: LogStore) -> ApiRouter {
+pub fn routes(platform: Platform, log: LogStore, tokens: PageTokens) -> ApiRouter {
     let app = App {
         platform: platform.clone(),
         log,
+        tokens,
     };
     ApiRouter::new()
         .api_route("/audit-trail", list::route())
         .api_route("/audit-trail/aggregate", aggregate::route())
+        .api_route("/events/search", event_search::route())
         .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

@@ -18,6 +18,7 @@ use events::publish::Member;
 use events::records::refusals::RefusedRequest;
 use events::sender::body::{self, too_large};
 use events::sender::{Fields, Refusal, RefusalReason};
+use events::system_event::{SystemAction, SystemEvent};
 use events::{sender, transform};
 use platform::http::body as read_body;
 use platform::http::openapi::problem;
@@ -342,36 +343,12 @@ impl Sent<'_> {
 
     /// Tells the project by an event that the channel refuses what is sent.
     async fn report(&self, reason: RefusalReason) -> Result<()> {
-        let mut details = RawObject::new();
-        for (name, value) in [
-            ("channel_name", &self.channel.name),
-            ("source", &self.channel.source),
-        ] {
-            details.insert(name.to_owned(), events::raw(value)?);
-        }
-        details.insert("reason".to_owned(), events::raw(&reason)?);
-        let envelope = Envelope {
-            event_id: ids::new_id(self.now),
-            event_category: Category::System,
-            action: "channel_refusing".to_owned(),
-            resource_type: "event_channel".to_owned(),
-            resource_id: self.channel.id.clone(),
-            account_id: self.tenant.account().to_owned(),
-            project_id: self.tenant.project().to_owned(),
-            tenant_id: None,
-            timestamp: self.now,
-            source: "millrace".to_owned(),
-            resource_data: RawObject::new(),
-            details,
-            meters: Vec::new(),
-            traceparent: None,
-            tracestate: None,
-        };
-        self.ingest
-            .publisher
-            .publish(self.tenant, envelope, None, self.now)
-            .await
-            .map(drop)
+        let event = SystemEvent::new(SystemAction::ChannelRefusing, &self.channel.id)
+            .with("channel_name", &self.channel.name)?
+            .with("source", &self.channel.source)?
+            .with("reason", &reason)?;
+        let publisher = &self.ingest.publisher;
+        publisher.publish_system(self.tenant, event, self.now).await
     }
 
     /// Makes the events of a body and publishes them. The id is that of the earlier event with the same

@@ -15,11 +15,13 @@ use events::listening::ListenerFilters;
 use events::matching::SubscriptionSets;
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use platform::archive_hints::ArchiveHints;
 use platform::batch::Batch;
+use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
@@ -35,6 +37,8 @@ pub struct Matcher {
     pub engine: Engine,
     pub events: Events,
     pub deliveries: Deliveries,
+    /// Deliveries that wait for each other.
+    pub lanes: Lanes,
     /// Holds large event details.
     pub objects: Objects,
     pub subscriptions: Subscriptions,
@@ -43,6 +47,8 @@ pub struct Matcher {
     pub listener_filters: ListenerFilters,
     pub sets: SubscriptionSets,
     pub archive_hints: ArchiveHints,
+    /// Receives the events about failed deliveries.
+    pub bus: Arc<dyn Bus>,
     /// Receives unreadable messages.
     pub dead_letters: Arc<dyn Queue>,
     pub clock: Clock,
@@ -57,6 +63,7 @@ impl Matcher {
         Ok(Self {
             engine,
             events: Events::new(events.clone()).retaining(retention),
+            lanes: Lanes::new(events.clone()),
             deliveries: Deliveries::new(events).retaining(retention),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sets: SubscriptionSets::new(subscriptions.clone()),
@@ -65,6 +72,7 @@ impl Matcher {
             listeners: Listeners::new(records),
             listener_filters: ListenerFilters::default(),
             archive_hints: ArchiveHints::from_deployment(deployment)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
             dead_letters: deployment.queue(variables::EVENT_DEAD_LETTER_QUEUE)?,
             clock: deployment.clock(),
         })

@@ -1,20 +1,25 @@
 //! Matches one event: writes its record, starts a delivery for each matching subscription, signals the
 //! listening runs, and marks the event as matched.
 
+use std::sync::Arc;
+
 use events::delivery::{DeliveryRef, record};
-use events::envelope::Envelope;
+use events::envelope::{Category, Envelope};
 use events::matching::{EventToMatch, MAX_LINEAGE, Match, Matches};
 use events::payload;
+use events::publish::publish_stored;
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
-use events::subscription::{StoredSubscription, Target};
+use events::subscription::{StoredSubscription, Target, WorkflowTarget};
+use events::system_event::SystemEvent;
+use events::target::OnRunning;
 use futures::stream::{self, StreamExt as _};
 use platform::records::logs::{LogId, LogKind};
 use platform::trace::{self, Kind, Span};
-use platform::{Error, Result, Tenant, metrics};
-use runs::delivery::{business_id_path, start, workflow_id_of};
+use platform::{Error, ErrorKind, Result, Tenant, metrics};
+use runs::delivery::{lane_of, shares_run, start, workflow_id_of, workflow_input};
 use tracing::{info, warn};
-use workflow::engine::{StartRun, link_of};
+use workflow::engine::{StartRun, StartedRun, link_of};
 
 use crate::message::EventMessage;
 use crate::{Matcher, listening};
@@ -105,6 +110,7 @@ async fn insert_foreign_event(
         received_at: matcher.clock.now(),
         private_to: None,
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
@@ -124,7 +130,10 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         lineage: &event.record.lineage,
         private_to: event.record.private_to.as_deref(),
     };
-    let Matches { matches, listeners } = matcher.sets.matches(event.tenant, &event_to_match).await?;
+    let Matches { matches, listeners } = match &event.record.addressee {
+        Some(subscription) => addressed(matcher, event.tenant, subscription).await?,
+        None => matcher.sets.matches(event.tenant, &event_to_match).await?,
+    };
     let mut starts = Vec::new();
     for matched in &matches {
         starts.push(begin(matcher, event, matched));
@@ -142,6 +151,23 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     };
     started.into_iter().chain([signals]).collect::<Result<()>>()?;
     Ok(matches.len())
+}
+
+/// Returns the one subscription that a test event is for, whatever its filter says.
+async fn addressed(matcher: &Matcher, tenant: &Tenant, id: &str) -> Result<Matches> {
+    let found = matcher.subscriptions.find(tenant, id).await?;
+    let matched = found.map(|record| {
+        let subscription = StoredSubscription::from_record(&record)?;
+        Ok::<_, Error>(Match {
+            unanswered: (!subscription.enabled).then(|| subscription.why_disabled()),
+            subscription: Arc::new(subscription),
+            revision: record.revision,
+        })
+    });
+    Ok(Matches {
+        matches: matched.transpose()?.into_iter().collect(),
+        listeners: 0,
+    })
 }
 
 /// Starts a delivery, unless it was started before.
@@ -184,6 +210,9 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
         subscription_id: subscription.id.clone(),
         attempt: 1,
     };
+    if let Some(place) = lane_of(event.record, event.envelope, subscription)? {
+        matcher.lanes.enter(event.tenant, &place, &delivery.id).await?;
+    }
     let write = DeliveryWrite::Insert(Box::new(delivery.clone()));
     let about = (event.record, event.envelope);
     let start = start(&matcher.processes, about, subscription, &first, write);
@@ -206,12 +235,12 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
             {
                 return Ok(());
             }
-            matcher.engine.start(event.tenant, &start).await
+            start_or_signal(matcher, event, (subscription, &first), &start).await
         }
         Err(refusal) => Err(refusal),
     };
     match started {
-        Ok(started) if !started.is_new && business_id_path(subscription).is_some() => {
+        Ok(started) if !started.is_new && shares_run(&subscription.target) => {
             join(matcher, event, delivery, (subscription, started.run_id)).await
         }
         Ok(_) => Ok(()),
@@ -226,6 +255,65 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
             _ => Err(cause),
         },
     }
+}
+
+/// Starts the run of a delivery. Where the target says so, an open run with its workflow id gets the event as a
+/// signal instead: once for each match of the event, until its delivery is written.
+async fn start_or_signal(
+    matcher: &Matcher,
+    event: &Event<'_>,
+    (subscription, delivery): (&StoredSubscription, &DeliveryRef),
+    start: &StartRun,
+) -> Result<StartedRun> {
+    loop {
+        let started = matcher.engine.start(event.tenant, start).await?;
+        let signals = subscription.target.on_running() == OnRunning::Signal;
+        let Target::Workflow(workflow) = &subscription.target else {
+            return Ok(started);
+        };
+        if started.is_new
+            || !signals
+            || matcher
+                .deliveries
+                .find(event.tenant, &delivery.id)
+                .await?
+                .is_some()
+        {
+            return Ok(started);
+        }
+        let run = matcher.engine.get(event.tenant, &started.run_id).await?;
+        if run.workflow_type != workflow.endpoint {
+            return Ok(started);
+        }
+        match signal(matcher, event, workflow, delivery, &started.run_id).await {
+            // It has ended meanwhile: start another one.
+            Err(refusal)
+                if refusal.kind() == ErrorKind::Conflict
+                    && matcher
+                        .engine
+                        .get(event.tenant, &started.run_id)
+                        .await?
+                        .is_closed() => {}
+            signalled => return signalled.map(|()| started),
+        }
+    }
+}
+
+async fn signal(
+    matcher: &Matcher,
+    event: &Event<'_>,
+    workflow: &WorkflowTarget,
+    delivery: &DeliveryRef,
+    run_id: &str,
+) -> Result<()> {
+    let data = workflow_input(workflow, event.envelope, delivery)?;
+    let data = data.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?;
+    let name = workflow.signal_name.as_deref().unwrap_or_default();
+    let sender = format!("subscription:{}", delivery.subscription_id);
+    matcher
+        .engine
+        .signal(event.tenant, run_id, name, &data, &sender)
+        .await
 }
 
 /// Writes a delivery before the run that carries it out, because two writes cost half of a transaction. The
@@ -283,6 +371,7 @@ async fn join(
     matcher.deliveries.insert(event.tenant, &joined).await.map(drop)
 }
 
+/// Writes a delivery that fails at once, with the event about it.
 async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, why: String) -> Result<()> {
     let failed = DeliveryRecord {
         status: DeliveryStatus::Failed,
@@ -290,5 +379,25 @@ async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, wh
         workflow_id: None,
         ..delivery
     };
-    matcher.deliveries.insert(event.tenant, &failed).await.map(drop)
+    let mut lineage = event.record.lineage.clone();
+    lineage.push(failed.subscription_id.clone());
+    let now = matcher.clock.now();
+    let report = SystemEvent::delivery_failed(&failed, lineage)?;
+    let report = report
+        .map(|report| report.record(event.tenant, now))
+        .transpose()?;
+    let Some(report) = report else {
+        return matcher.deliveries.insert(event.tenant, &failed).await.map(drop);
+    };
+    matcher.events.prepare(event.tenant, now).await?;
+    let report = matcher.events.insertion(event.tenant, report).await?;
+    if matcher
+        .deliveries
+        .insert_with(event.tenant, &failed, &report)
+        .await?
+    {
+        metrics::event_accepted(Category::System.as_str());
+        publish_stored(matcher.bus.as_ref(), &report.event).await;
+    }
+    Ok(())
 }

@@ -103,7 +103,7 @@ async fn handler(
         status: body
             .status
             .iter()
-            .map(|text| status(text))
+            .map(|text| status("status", text))
             .collect::<Result<_>>()?,
         target_type: among("target_type", body.target_type, &TARGET_TYPES)?,
         event_category: among(
@@ -113,6 +113,8 @@ async fn handler(
         )?,
         action: body.action,
         resource_type: body.resource_type,
+        response_status: Vec::new(),
+        error: None,
         from: body.from,
         to: body.to,
     };
@@ -133,7 +135,7 @@ async fn handler(
 }
 
 /// Refuses a name that no delivery has.
-fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
+pub fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
     match names.iter().find(|name| !all.contains(&name.as_str())) {
         None => Ok(names),
         Some(name) => Err(Error::invalid_field(
@@ -143,13 +145,14 @@ fn among(field: &str, names: Vec<String>, all: &[&str]) -> Result<Vec<String>> {
     }
 }
 
-fn status(text: &str) -> Result<DeliveryStatus> {
+/// Reads the status that a field names.
+pub fn status(field: &str, text: &str) -> Result<DeliveryStatus> {
     let status = DeliveryStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == text);
     status.ok_or_else(|| {
         Error::invalid_field(
-            "status",
+            field,
             format!(
                 "names '{text}'; there are {}.",
                 DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::App;
 
 /// Value of an action, a resource type or a resource id that a sample leaves out.
-const SAMPLE: &str = "sample";
+pub const SAMPLE: &str = "sample";
 
 /// A filter, and a sample event.
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct TestFilter {
 }
 
 /// The envelope of a sample event. What is left out has a value of its own.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 pub struct SampleEvent {
     /// Id of the event. Default: a new one.
     pub event_id: Option<String>,
@@ -129,7 +129,8 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
     }))
 }
 
-fn sample(call: &Call<ReadEvents>, tenant: &Tenant, event: SampleEvent) -> Result<Envelope> {
+/// Returns the envelope of a sample event.
+pub fn sample<P>(call: &Call<P>, tenant: &Tenant, event: SampleEvent) -> Result<Envelope> {
     let or = |given: Option<String>, default: &str| given.unwrap_or_else(|| default.to_owned());
     let envelope = Envelope {
         event_id: event.event_id.unwrap_or_else(|| call.new_id()),

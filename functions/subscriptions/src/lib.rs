@@ -1,4 +1,4 @@
-//! Serves the event endpoints: subscriptions, ingest channels, and the search of deliveries.
+//! Serves the event endpoints: subscriptions, ingest channels, events and deliveries.
 
 mod channel_create;
 mod channel_delete;
@@ -6,7 +6,12 @@ mod channel_get;
 mod channel_list;
 mod channel_model;
 mod channel_update;
+mod delivery_cancel;
+mod delivery_get;
+mod delivery_redrive;
+mod delivery_retry;
 mod delivery_search;
+mod event_get;
 mod filter_test;
 mod preset_list;
 mod subscription_create;
@@ -14,6 +19,8 @@ mod subscription_delete;
 mod subscription_get;
 mod subscription_list;
 mod subscription_model;
+mod subscription_send;
+mod subscription_statistics;
 mod subscription_update;
 
 use std::sync::Arc;
@@ -21,22 +28,29 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
+use events::publish::Publisher;
 use events::records::channels::Channels;
-use events::records::deliveries::Deliveries;
+use events::records::events::Events;
 use events::records::refusals::Refusals;
 use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
 use events::subscribing::Subscribing;
 use platform::Platform;
+use platform::auth::Viewer;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
-use platform::http::{Credentials, authenticate};
+use platform::http::{Call, Credentials, authenticate};
 use platform::outbound::Outbound;
 use platform::page_token::PageTokens;
 use platform::records::Table;
 use platform::sealing::Sealer;
+use platform::{ErrorKind, Result, Tenant};
 use process::records::processes::Processes;
+use runs::redelivery::{Redelivery, RedeliveryParts};
 use workflow::Registry;
+use workflow::engine::Engine;
+use workflow::state::RunState;
+use workflow::wiring::Wiring;
 
 #[derive(Clone)]
 pub struct SubscriptionServices {
@@ -51,19 +65,35 @@ pub struct SubscriptionServices {
     pub processes: Processes,
     /// Workflow types that a target may name.
     pub workflow_types: Arc<[String]>,
+    /// Starts, signals and cancels the runs of deliveries.
+    pub engine: Engine,
+    pub redelivery: RedeliveryParts,
+    /// Publishes test events.
+    pub publisher: Publisher,
 }
 
 impl SubscriptionServices {
-    pub fn from_deployment(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
+    pub fn from_deployment(
+        deployment: &Deployment,
+        registry: &Registry,
+    ) -> std::result::Result<Self, ConfigError> {
         let records = deployment.table(variables::RECORDS_TABLE)?;
+        let events = deployment.table(variables::EVENTS_TABLE)?;
         Ok(Self {
             subscriptions: Subscriptions::new(records.clone()).limited_by(deployment.environment())?,
-            events: deployment.table(variables::EVENTS_TABLE)?,
+            publisher: Publisher::new(
+                Events::new(events.clone()),
+                deployment.bucket(variables::DATA_BUCKET)?,
+                deployment.bus(variables::EVENT_BUS)?,
+            ),
+            events,
             tokens: PageTokens::from_deployment(deployment)?,
             sealer: deployment.sealer(variables::SEALING_KEY)?,
             outbound: Outbound::from_deployment(deployment)?,
             processes: Processes::new(records),
             workflow_types: registry.workflow_names().into(),
+            engine: Wiring::from_deployment(deployment)?.engine(registry.clone())?,
+            redelivery: RedeliveryParts::from_deployment(deployment)?,
         })
     }
 }
@@ -76,6 +106,39 @@ pub struct App {
     channels: Channels,
     refusals: Refusals,
     search: DeliverySearch,
+    /// Without a caller.
+    redelivery: Redelivery,
+    publisher: Publisher,
+}
+
+impl App {
+    /// Returns what retries and cancels deliveries for a caller.
+    fn redelivery_by<P>(&self, call: &Call<P>) -> Redelivery {
+        Redelivery {
+            caller: call.principal.reference(),
+            ..self.redelivery.clone()
+        }
+    }
+
+    /// Fails with 404 unless the caller may see the delivery to change, and names the owner of a private one for
+    /// the audit record.
+    async fn changing<P>(&self, call: &Call<P>, delivery_id: &str) -> Result<()> {
+        let viewer = Viewer::from_principal(&call.principal);
+        let delivery = self
+            .delivery((&call.tenant()?, &viewer), delivery_id, call.now)
+            .await?;
+        call.is_private_to(delivery.private_to.as_deref());
+        Ok(())
+    }
+
+    /// Returns the state of a run; None for one that is no longer kept.
+    async fn run(&self, tenant: &Tenant, run_id: &str) -> Result<Option<RunState>> {
+        match self.redelivery.engine.get(tenant, run_id).await {
+            Ok(state) => Ok(Some(state)),
+            Err(missing) if missing.kind() == ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(cause),
+        }
+    }
 }
 
 impl FromRef<App> for Platform {
@@ -97,7 +160,13 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
         },
         channels: Channels::new(platform.records.clone()),
         refusals: Refusals::new(parts.events.clone()),
-        search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
+        search: DeliverySearch::new(parts.redelivery.deliveries.clone(), parts.tokens),
+        redelivery: Redelivery {
+            engine: parts.engine,
+            parts: parts.redelivery,
+            caller: String::new(),
+        },
+        publisher: parts.publisher,
         platform: platform.clone(),
     };
 
@@ -113,8 +182,15 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
                 .merge(channel_update::route(p))
                 .merge(channel_delete::route(p)),
         )
-        .api_route("/events/presets", preset_list::route())
+        .api_route("/events/deliveries/redrive", delivery_redrive::route(p))
         .api_route("/events/deliveries/search", delivery_search::route())
+        .api_route("/events/deliveries/{delivery_id}", delivery_get::route())
+        .api_route(
+            "/events/deliveries/{delivery_id}/cancel",
+            delivery_cancel::route(p),
+        )
+        .api_route("/events/deliveries/{delivery_id}/retry", delivery_retry::route(p))
+        .api_route("/events/presets", preset_list::route())
         .api_route(
             "/events/subscriptions",
             subscription_list::route().merge(subscription_create::route(p)),
@@ -126,6 +202,15 @@ pub fn routes(platform: Platform, parts: SubscriptionServices) -> ApiRouter {
                 .merge(subscription_update::route(p))
                 .merge(subscription_delete::route(p)),
         )
+        .api_route(
+            "/events/subscriptions/{subscription_id}/send",
+            subscription_send::route(p),
+        )
+        .api_route(
+            "/events/subscriptions/{subscription_id}/statistics",
+            subscription_statistics::route(),
+        )
+        .api_route("/events/{event_id}", event_get::route())
         .layer(from_fn_with_state((platform, Credentials::Headers), authenticate))
         .with_state(app)
 }

@@ -8,6 +8,7 @@ use events::subscription::{
     AgentTarget, PayloadMode, Priority, ProcessTarget, RunAsRole, Scope, SigningMode, StoredSubscription,
     Target, WorkflowTarget, of_type_webhook,
 };
+use events::target::Retry;
 use platform::config::Secret;
 use platform::{Tenant, UtcTime};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -38,6 +39,18 @@ pub struct SubscriptionWebhook {
     /// Request headers that the subscription sets; left out when there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// Body of the requests with event templates, where `payload_mode` is `template`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<Value>,
+    /// How often and after which statuses a delivery is retried; left out means the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// Maximum number of requests in a second; left out means unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_second: Option<u32>,
+    /// Path into the event to the key whose deliveries are made one after the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordered_by: Option<String>,
     /// Whether a signing key is stored.
     pub has_secret: bool,
     /// Last four characters of the signing key.
@@ -138,6 +151,10 @@ impl Subscription {
                 payload_mode: webhook.payload_mode,
                 timeout_ms: webhook.timeout_ms,
                 headers: webhook.headers,
+                template: webhook.template,
+                retry: webhook.retry,
+                rate_per_second: webhook.rate_per_second,
+                ordered_by: webhook.ordered_by,
                 has_secret: secret_hint.is_some(),
                 secret_hint,
             }),

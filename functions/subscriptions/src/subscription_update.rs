@@ -14,7 +14,7 @@ use events::subscribing::Rotation;
 use events::subscription::{
     PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, StoredSubscription, Target,
 };
-use events::target::{MAX_ITERATIONS, TARGET_TYPES};
+use events::target::{MAX_ITERATIONS, OnRunning, Retry, TARGET_TYPES};
 use platform::auth::Principal;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
@@ -91,13 +91,29 @@ struct TargetUpdate {
     timeout_ms: Option<u64>,
     /// Of a webhook: headers to set, as in `WebhookTarget`.
     headers: Option<BTreeMap<String, String>>,
+    /// Of a webhook: body with event templates, for the `payload_mode` `template`.
+    template: Option<Value>,
+    /// Of a webhook: how often and after which statuses a delivery is retried.
+    retry: Option<Retry>,
+    /// Of a webhook: maximum number of requests in a second.
+    #[schemars(range(min = 1, max = 1_000))]
+    rate_per_second: Option<u32>,
+    /// Of a webhook: path into the event to the key whose deliveries are made one after the other.
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    ordered_by: Option<String>,
     /// Of a workflow: workflow type of the run.
     endpoint: Option<String>,
     /// Of a workflow: label that goes into the run's memo.
     workflow_class: Option<String>,
-    /// Of a workflow: path into the event to the run's workflow id, such as `details.payload.order_id`.
+    /// Of a workflow, an agent or a process: path into the event to the run's workflow id, such as
+    /// `details.payload.order_id`.
     #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
     workflow_id: Option<String>,
+    /// Of a workflow: what happens where the workflow id has an open run. Default: `ignore`.
+    on_running: Option<OnRunning>,
+    /// Of a workflow: name of the signal, for the `on_running` `signal`.
+    #[schemars(length(min = 1, max = 200))]
+    signal_name: Option<String>,
     /// Of a workflow: values that the run's input has under `vars`.
     vars: Option<Map<String, Value>>,
     /// Of an agent: interaction that the agent follows.
@@ -111,7 +127,7 @@ struct TargetUpdate {
     definition: Option<Map<String, Value>>,
     /// Of a process: whether tasks that act outside wait for an approval. Default: `programmatic`.
     run_type: Option<RunType>,
-    /// Of an agent or a process: data that the run is given, with event templates.
+    /// Of a workflow, an agent or a process: data that the run is given, with event templates.
     data: Option<Map<String, Value>>,
     /// True makes a new signing secret. The old one signs beside it for 24 hours.
     rotate_signing_secret: Option<bool>,

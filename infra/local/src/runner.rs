@@ -233,7 +233,11 @@ impl Service {
                 self.platform.clone(),
                 self.identity.clone(),
             ))
-            .merge(audit_function::routes(self.platform.clone(), self.log.clone()))
+            .merge(audit_function::routes(
+                self.platform.clone(),
+                self.log.clone(),
+                self.subscriptions.tokens.clone(),
+            ))
             .merge(datastores_function::routes(
                 self.platform.clone(),
                 self.stores.clone(),

@@ -39,6 +39,7 @@ impl World {
             details_key: None,
             received_at: at(second),
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
             private_to: None,
         };

@@ -1,7 +1,5 @@
 //! `ops delivery`: searches deliveries, and retries them.
 
-use std::sync::Arc;
-
 use clap::Subcommand;
 use events::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
 use events::records::events::Events;
@@ -11,10 +9,10 @@ use platform::auth::Viewer;
 use platform::config::Secret;
 use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
-use platform::{Result, UtcTime};
+use platform::{Result, UtcTime, ids};
 use process::records::processes::Processes;
-use runs::evaluation::NOT_MATCHED;
-use runs::redelivery::Redelivery;
+use runs::redelivery::{OPERATOR, Redelivery, RedeliveryParts};
+use runs::redrive::matching;
 use serde_json::json;
 use workflow::records::Runs;
 
@@ -52,6 +50,9 @@ pub enum DeliveryCommand {
     Cancel {
         /// The delivery's id.
         delivery: String,
+        /// Why, for the delivery's last error.
+        #[arg(long)]
+        reason: Option<String>,
     },
     /// Makes another attempt of each failed or cancelled delivery. For a workflow target this starts another
     /// run, which repeats its work.
@@ -62,9 +63,18 @@ pub enum DeliveryCommand {
         /// leaves cancelled ones.
         #[arg(long, value_delimiter = ',', value_parser = ended, default_value = "failed")]
         status: Vec<DeliveryStatus>,
+        /// Only deliveries created at this time or earlier.
+        #[arg(long, value_name = "TIME")]
+        until: Option<UtcTime>,
+        /// Only deliveries whose receiver answered the last attempt with one of these statuses, comma-joined.
+        #[arg(long, value_delimiter = ',')]
+        response_status: Vec<u16>,
         /// Most deliveries to redeliver, newest first.
         #[arg(long, default_value_t = 1_000)]
         limit: usize,
+        /// Only counts the deliveries.
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -115,30 +125,51 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
             let lines = format!("Another attempt of {delivery} is made now.");
             output.print(&json!({ "delivery_id": delivery }), &lines)
         }
-        DeliveryCommand::Cancel { delivery } => {
-            redelivery(target)?.cancel(&target.tenant, &delivery).await?;
+        DeliveryCommand::Cancel { delivery, reason } => {
+            redelivery(target)?
+                .cancel(&target.tenant, &delivery, reason.as_deref())
+                .await?;
             changed(target, &delivery).await?;
             let lines = format!("The delivery {delivery} is asked to end.");
             output.print(&json!({ "delivery_id": delivery }), &lines)
         }
-        DeliveryCommand::Redrive { which, status, limit } => {
-            let selection = which.selection(status);
-            let failed = find(target, deliveries, &selection, limit).await?;
-            redrive(target, failed, output).await
+        DeliveryCommand::Redrive {
+            which,
+            status,
+            until,
+            response_status,
+            limit,
+            dry_run,
+        } => {
+            let selection = DeliverySelection {
+                to: until,
+                response_status,
+                ..which.selection(status)
+            };
+            let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
+            let found = (&deliveries, &target.clock);
+            let selected = matching(found, &target.tenant, &selection, (None, limit), latest).await?;
+            match dry_run {
+                true => count(&selected.deliveries, output),
+                false => redrive(target, selected.deliveries, output).await,
+            }
         }
     }
+}
+
+/// Shows what a redrive would take.
+fn count(deliveries: &[DeliveryRecord], output: Output) -> Result<()> {
+    let mut lines = vec![format!("{} deliveries would be tried again.", deliveries.len())];
+    lines.extend(deliveries.iter().map(line));
+    output.print(&json!({ "matched": deliveries.len() }), &lines.join("\n"))
 }
 
 async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -> Result<()> {
     let redelivery = redelivery(target)?;
     let (mut redriven, mut refused) = (Vec::new(), Vec::new());
     for delivery in failed {
-        if delivery.last_error.as_deref() == Some(NOT_MATCHED) {
-            let why = "Its event does not meet the semantic condition; 'ops delivery retry' delivers it in spite of that.";
-            refused.push(json!({ "delivery_id": delivery.id, "why": why }));
-            continue;
-        }
-        match redelivery.retry(&target.tenant, &delivery.id).await {
+        let run_id = ids::new_id(target.clock.now());
+        match redelivery.redrive(&target.tenant, &delivery.id, &run_id).await {
             Ok(()) => {
                 changed(target, &delivery.id).await?;
                 redriven.push(delivery.id);
@@ -171,12 +202,15 @@ fn redelivery(target: &Target) -> Result<Redelivery> {
     let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     Ok(Redelivery {
         engine: crate::run::engine(target, &runs)?,
-        deliveries: Deliveries::new(target.events.clone()).retaining(target.retention),
-        events: Events::new(target.events.clone()).retaining(target.retention),
-        subscriptions: Subscriptions::new(target.records.clone()),
-        processes: Processes::new(target.records.clone()),
-        objects: Arc::new(target.objects.clone()),
-        clock: target.clock.clone(),
+        parts: RedeliveryParts {
+            deliveries: Deliveries::new(target.events.clone()).retaining(target.retention),
+            events: Events::new(target.events.clone()).retaining(target.retention),
+            subscriptions: Subscriptions::new(target.records.clone()),
+            processes: Processes::new(target.records.clone()),
+            objects: target.objects.clone(),
+            clock: target.clock.clone(),
+        },
+        caller: OPERATOR.to_owned(),
     })
 }
 

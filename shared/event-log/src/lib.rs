@@ -14,6 +14,7 @@ pub mod logs;
 mod reading;
 pub mod row;
 mod scope;
+pub mod search;
 mod sql;
 mod store;
 mod tail;

@@ -103,6 +103,7 @@ fn row_of(envelope: &Envelope, private_to: Option<&str>) -> String {
         details_key: None,
         received_at: at("2026-11-24T12:00:00.001Z"),
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
         private_to: private_to.map(str::to_owned),
     };

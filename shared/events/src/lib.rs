@@ -26,6 +26,7 @@ mod sender_time;
 pub mod signature;
 pub mod subscribing;
 pub mod subscription;
+pub mod system_event;
 pub mod target;
 pub mod template;
 pub mod transform;

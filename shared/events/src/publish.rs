@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
-use crate::envelope::Envelope;
+use crate::envelope::{Category, Envelope};
 use crate::payload;
 use crate::records::event_batches::{EventBatch, EventBatches};
 use crate::records::events::{EventRecord, Events, IngestKey, Ingested};
+use crate::system_event::SystemEvent;
 
 /// The run that causes an event.
 #[derive(Clone, Debug, Default)]
@@ -87,11 +88,43 @@ impl Publisher {
             received_at: now,
             private_to: origin.private_to,
             lineage: origin.lineage,
+            addressee: None,
             matched_at: None,
         };
-        self.events.insert(tenant, &record).await?;
-        metrics::event_accepted(envelope.event_category.as_str());
-        publish_stored(self.bus.as_ref(), &record).await;
+        self.insert(tenant, &record, envelope.event_category).await
+    }
+
+    /// Publishes a test event for one subscription. Returns its record.
+    pub async fn publish_to(
+        &self,
+        tenant: &Tenant,
+        mut envelope: Envelope,
+        subscription_id: &str,
+        now: UtcTime,
+    ) -> Result<EventRecord> {
+        envelope.check()?;
+        if let Some(position) = trace::current() {
+            envelope.set_position(Some(position));
+        }
+        let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
+        let record = EventRecord {
+            id: envelope.event_id.clone(),
+            envelope: envelope.to_json()?,
+            details_key,
+            received_at: now,
+            private_to: None,
+            lineage: Vec::new(),
+            addressee: Some(subscription_id.to_owned()),
+            matched_at: None,
+        };
+        self.insert(tenant, &record, envelope.event_category).await?;
+        Ok(record)
+    }
+
+    async fn insert(&self, tenant: &Tenant, record: &EventRecord, category: Category) -> Result<()> {
+        self.events.insert(tenant, record).await?;
+        metrics::event_accepted(category.as_str());
+        publish_stored(self.bus.as_ref(), record).await;
         Ok(())
     }
 
@@ -115,6 +148,7 @@ impl Publisher {
             received_at: now,
             private_to: None,
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
         };
         match key {
@@ -141,6 +175,12 @@ impl Publisher {
 }
 
 impl Publisher {
+    /// Publishes a report about the service's own work.
+    pub async fn publish_system(&self, tenant: &Tenant, event: SystemEvent, now: UtcTime) -> Result<()> {
+        let record = event.record(tenant, now)?;
+        self.insert(tenant, &record, Category::System).await
+    }
+
     /// Publishes the events of one request to a channel: all of them or none. Returns the ids, each of the
     /// event that has the idempotency key.
     pub async fn publish_together(
@@ -318,6 +358,7 @@ mod tests {
             received_at: UtcTime::EPOCH,
             private_to: private_to.map(str::to_owned),
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
         };
         let bus = Kept::default();

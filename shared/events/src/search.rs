@@ -5,7 +5,7 @@ use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::{LOOKING_MS, PageTokens};
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::records::deliveries::{
     Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
@@ -22,7 +22,7 @@ const RECORDS_AT_ONCE: usize = 16;
 const PENDING_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Selection of deliveries; an empty or missing field selects all.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeliverySelection {
     pub event_id: Option<String>,
     /// Resource id of the event.
@@ -38,10 +38,25 @@ pub struct DeliverySelection {
     pub action: Vec<String>,
     /// Any of these resource types of the event.
     pub resource_type: Vec<String>,
+    /// Any of these statuses of the receiver's answer to the last attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub response_status: Vec<u16>,
+    /// Text that the last error contains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Created at this time or later.
     pub from: Option<UtcTime>,
     /// Created at this time or earlier.
     pub to: Option<UtcTime>,
+}
+
+/// A part of a selection, read without a cursor.
+#[derive(Debug)]
+pub struct DeliveryPart {
+    /// Newest first.
+    pub deliveries: Vec<DeliveryRecord>,
+    /// Position after which the rest begins; None after the last part.
+    pub next: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -59,7 +74,7 @@ pub struct DeliverySearch {
 }
 
 /// Position in the list of deliveries, newest first.
-type Place = (UtcTime, String);
+pub type Place = (UtcTime, String);
 
 impl DeliverySearch {
     pub fn new(deliveries: Deliveries, tokens: PageTokens) -> Self {
@@ -77,35 +92,63 @@ impl DeliverySearch {
         cursor: Option<&str>,
         clock: &Clock,
     ) -> Result<DeliveryPage> {
-        let named = [&selection.event_id, &selection.subscription_id];
-        if !named.into_iter().flatten().all(|id| ids::is_id(id)) {
-            // No record has such an id, and no index accepts a very long one.
-            return Ok(DeliveryPage {
-                deliveries: Vec::new(),
-                next_cursor: None,
-            });
-        }
         let search = (tenant.account(), tenant.project(), viewer, selection);
-        let mut place: Option<Place> = match cursor {
+        let place: Option<Place> = match cursor {
             Some(cursor) => Some(self.tokens.read(&search, ("cursor", cursor)).await?),
             None => None,
         };
+        let part = self
+            .deliveries
+            .select((tenant, viewer), selection, limit, place, clock)
+            .await?;
+        let next_cursor = match part.next {
+            Some(place) => Some(self.tokens.issue(&search, &place).await?),
+            None => None,
+        };
+        Ok(DeliveryPage {
+            deliveries: part.deliveries,
+            next_cursor,
+        })
+    }
+}
+
+impl Deliveries {
+    /// Returns at most `limit` selected deliveries after a position that the viewer may see; see
+    /// [`DeliverySearch::page`].
+    pub async fn select(
+        &self,
+        (tenant, viewer): (&Tenant, &Viewer),
+        selection: &DeliverySelection,
+        limit: usize,
+        mut place: Option<Place>,
+        clock: &Clock,
+    ) -> Result<DeliveryPart> {
+        let named = [&selection.event_id, &selection.subscription_id];
+        if !named.into_iter().flatten().all(|id| ids::is_id(id)) {
+            // No record has such an id, and no index accepts a very long one.
+            return Ok(DeliveryPart {
+                deliveries: Vec::new(),
+                next: None,
+            });
+        }
         let now = clock.now();
         let ends = now.plus_ms(LOOKING_MS);
         let indexes = selection.indexes(now);
         let (mut found, mut limit, mut bytes) = (Vec::new(), limit, 0);
         loop {
-            let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
+            let (batch, more) = self
+                .read_indexes(tenant, &indexes, selection, place.as_ref())
+                .await?;
             let wanted = batch.iter().filter(|summary| selection.takes(summary));
             let mut reads = Vec::new();
             for summary in wanted {
-                reads.push(self.deliveries.find_unexpired(tenant, &summary.id, now));
+                reads.push(self.find_unexpired(tenant, &summary.id, now));
             }
             let records = stream::iter(reads).buffered(RECORDS_AT_ONCE);
             let records: Vec<_> = records.try_collect().await?;
             let visible = |record: &DeliveryRecord| viewer.sees(record.private_to.as_deref());
             for record in records.into_iter().flatten().filter(visible) {
-                if selection.status.is_empty() || selection.status.contains(&record.status) {
+                if selection.takes_outcome(&record) {
                     bytes += sent_bytes(&serde_json::to_vec(&record).map_err(Error::internal)?);
                     if bytes > MAX_PAGE_BYTES {
                         limit = limit.min(found.len().max(1));
@@ -123,13 +166,9 @@ impl DeliverySearch {
                     found.truncate(limit);
                     place = found.last().map(|last| (last.created_at, last.id.clone()));
                 }
-                let next_cursor = match place {
-                    Some(place) if !is_over => Some(self.tokens.issue(&search, &place).await?),
-                    _ => None,
-                };
-                return Ok(DeliveryPage {
+                return Ok(DeliveryPart {
                     deliveries: found,
-                    next_cursor,
+                    next: place.filter(|_| !is_over),
                 });
             }
         }
@@ -137,7 +176,7 @@ impl DeliverySearch {
 
     /// Merges the deliveries of all indexes after a position, up to the point that every index was read to;
     /// returns them, and whether there are more.
-    async fn read(
+    async fn read_indexes(
         &self,
         tenant: &Tenant,
         indexes: &[(DeliveryIndex, UtcTime)],
@@ -151,10 +190,7 @@ impl DeliverySearch {
         };
         let (mut all, mut known_from, mut more) = (Vec::new(), None, false);
         for (index, from) in indexes {
-            let (page, goes_on) = self
-                .deliveries
-                .list(tenant, index, *from, until, READ_AT_ONCE)
-                .await?;
+            let (page, goes_on) = self.list(tenant, index, *from, until, READ_AT_ONCE).await?;
             if goes_on {
                 // Below this position the index may have unread deliveries.
                 let oldest = page.last().map(|last| (last.created_at, last.id.clone()));
@@ -201,6 +237,15 @@ impl DeliverySelection {
             indexes.push((of_any_status, from));
         }
         indexes
+    }
+
+    fn takes_outcome(&self, record: &DeliveryRecord) -> bool {
+        let error = record.last_error.as_deref().unwrap_or_default();
+        let response = record.attempts.last().and_then(|last| last.response_status);
+        (self.status.is_empty() || self.status.contains(&record.status))
+            && self.error.as_deref().is_none_or(|part| error.contains(part))
+            && (self.response_status.is_empty()
+                || response.is_some_and(|status| self.response_status.contains(&status)))
     }
 
     fn takes(&self, summary: &DeliverySummary) -> bool {

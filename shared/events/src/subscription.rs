@@ -185,16 +185,21 @@ impl StoredSubscription {
     /// Fails with 400 for a filter and a target that exclude each other. Each event has its own evaluation
     /// run, so that run cannot have a workflow id that several events share.
     pub fn check_combination(&self) -> Result<()> {
-        match &self.target {
-            Target::Workflow(workflow)
-                if workflow.workflow_id.is_some() && self.filter.semantic_condition.is_some() =>
-            {
-                Err(Error::invalid(
-                    "The fields 'filter.semantic_condition' and 'target.workflow_id' exclude each other; leave one of them out.",
-                ))
-            }
-            _ => Ok(()),
+        if self.filter.semantic_condition.is_none() {
+            return Ok(());
         }
+        if self.target.workflow_id_path().is_some() {
+            return Err(Error::invalid(
+                "The fields 'filter.semantic_condition' and 'target.workflow_id' exclude each other; leave one of them out.",
+            ));
+        }
+        if matches!(&self.target, Target::Webhook(webhook) if webhook.ordered_by.is_some()) {
+            return Err(Error::invalid(
+                "The fields 'filter.semantic_condition' and 'target.ordered_by' exclude each other, because a verdict may come \
+                 late; leave one of them out.",
+            ));
+        }
+        Ok(())
     }
 
     /// Fails with 403 for a protected subscription.

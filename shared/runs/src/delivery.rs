@@ -6,7 +6,9 @@ use events::envelope::Envelope;
 use events::path;
 use events::records::deliveries::{DeliveryStatus, DeliveryWrite};
 use events::records::events::EventRecord;
-use events::subscription::{AgentTarget, ProcessTarget, RunType, StoredSubscription, Target};
+use events::records::lanes::LanePlace;
+use events::subscription::{AgentTarget, ProcessTarget, RunType, StoredSubscription, Target, WorkflowTarget};
+use events::target::OnRunning;
 use events::template::Filling;
 use platform::{Error, ErrorKind, Result, ids};
 use process::Data;
@@ -21,6 +23,7 @@ use workflow::{Failure, Payload};
 use crate::evaluation::{self, EvaluationInput, Question, Then};
 use crate::interactions::GENERAL;
 use crate::process::Program;
+use crate::queued_start::{self, QueuedInput};
 use crate::webhook_delivery;
 
 /// Value of `initiated_by` for a run that no user started.
@@ -67,18 +70,47 @@ pub fn workflow_id_of(
     envelope: &Envelope,
     subscription: &StoredSubscription,
 ) -> Result<String> {
-    match business_id_path(subscription) {
+    let own = || workflow_id(event, &subscription.id);
+    match subscription.target.workflow_id_path() {
+        // The run that waits has an id of its own.
+        Some(path) if subscription.target.on_running() == OnRunning::Queue => {
+            business_id(envelope, path).map(|_| own())
+        }
         Some(path) => business_id(envelope, path),
-        None => Ok(workflow_id(event, &subscription.id)),
+        None => Ok(own()),
     }
 }
 
-/// Returns the path to the workflow id in an event; None where each event has its own run.
-pub fn business_id_path(subscription: &StoredSubscription) -> Option<&str> {
-    match &subscription.target {
-        Target::Workflow(workflow) => workflow.workflow_id.as_deref(),
-        Target::Webhook(_) | Target::Agent(_) | Target::Process(_) => None,
-    }
+/// Whether events share the run that delivers them.
+pub fn shares_run(target: &Target) -> bool {
+    target.workflow_id_path().is_some() && target.on_running() != OnRunning::Queue
+}
+
+/// Returns the place of a delivery among those that wait for each other; None where it waits for none.
+pub fn lane_of(
+    event: &EventRecord,
+    envelope: &Envelope,
+    subscription: &StoredSubscription,
+) -> Result<Option<LanePlace>> {
+    let target = &subscription.target;
+    let key = match target {
+        Target::Webhook(webhook) => match &webhook.ordered_by {
+            Some(path) => key_of(envelope, path)?,
+            None => None,
+        },
+        _ => match target.workflow_id_path() {
+            Some(path) if target.on_running() == OnRunning::Queue => Some(business_id(envelope, path)?),
+            _ => None,
+        },
+    };
+    Ok(key.map(|key| LanePlace::new(&subscription.id, &key, event)))
+}
+
+/// Returns the value at a path as JSON; None where there is none.
+fn key_of(envelope: &Envelope, path: &str) -> Result<Option<String>> {
+    let event: Value = serde_json::from_str(&envelope.to_json()?).map_err(Error::internal)?;
+    let key = path::find(&event, path).filter(|key| !key.is_null());
+    Ok(key.map(Value::to_string))
 }
 
 fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
@@ -130,23 +162,90 @@ pub async fn plan(
             delivery: delivery.clone(),
             tried: 0,
             late_since: None,
+            lane: lane_of(event, envelope, subscription)?,
+            waits: 0,
+            slot: None,
         }),
-        Target::Workflow(workflow) => Payload::from_value(&WorkflowInput {
-            vars: &workflow.vars,
-            event: envelope,
-            delivery,
-        }),
+        Target::Workflow(workflow) => workflow_input(workflow, envelope, delivery)?,
         Target::Agent(agent) => Payload::from_value(&agent_input(agent, envelope, subscription, delivery)?),
         Target::Process(target) => {
             program = Some(program_of(processes, target, envelope, subscription).await?);
             Payload::from_value(process_input(target, envelope, delivery)?.as_raw())
         }
     };
-    Ok(Planned {
+    let planned = Planned {
         workflow_type: workflow_type.to_owned(),
         program,
-        input: input.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?,
+        input: input.map_err(too_large)?,
+    };
+    match (
+        subscription.target.on_running(),
+        subscription.target.workflow_id_path(),
+    ) {
+        (OnRunning::Queue, Some(path)) => {
+            let lane = lane_of(event, envelope, subscription)?;
+            let lane = lane.ok_or_else(|| Error::internal("a queued delivery has no lane"))?;
+            wrap_in_queue(planned, lane, business_id(envelope, path)?)
+        }
+        _ => Ok(planned),
+    }
+}
+
+fn too_large(failure: Failure) -> Error {
+    Error::new(ErrorKind::PayloadTooLarge, failure.message)
+}
+
+/// Wraps the run of a target into the run that waits for its turn.
+fn wrap_in_queue(planned: Planned, lane: LanePlace, workflow_id: String) -> Result<Planned> {
+    let input = QueuedInput {
+        lane,
+        workflow_id,
+        then: Then {
+            workflow_type: planned.workflow_type,
+            program: planned.program,
+            input: planned.input.read().map_err(too_large)?,
+        },
+        waits: 0,
+    };
+    Ok(Planned {
+        workflow_type: queued_start::WORKFLOW_TYPE.to_owned(),
+        program: None,
+        input: Payload::from_value(&input).map_err(too_large)?,
     })
+}
+
+/// Returns the input of a workflow, or the data of its signal: `{ vars, event, delivery }` with the target's
+/// data merged over it.
+pub fn workflow_input(
+    target: &WorkflowTarget,
+    envelope: &Envelope,
+    delivery: &DeliveryRef,
+) -> Result<std::result::Result<Payload, Failure>> {
+    let input = WorkflowInput {
+        vars: &target.vars,
+        event: envelope,
+        delivery,
+    };
+    if target.data.is_empty() {
+        return Ok(Payload::from_value(&input));
+    }
+    let input = serde_json::to_string(&input).map_err(Error::internal)?;
+    merged("workflow", &input, &target.data, envelope, delivery)
+        .map(|data| Payload::from_value(data.as_raw()))
+}
+
+/// Merges filled data over the input of a run.
+fn merged(
+    run: &str,
+    input: &str,
+    data: &Map<String, Value>,
+    envelope: &Envelope,
+    delivery: &DeliveryRef,
+) -> Result<Data> {
+    let refused = |cause| Error::invalid(format!("The input of the {run} is refused: {cause}."));
+    let data = filled(&Filling::new(&envelope.to_json()?, &delivery.id), data)?;
+    let data = Data::parse(&data).map_err(refused)?;
+    Ok(Data::parse(input).map_err(refused)?.merged(&data))
 }
 
 fn agent_input<'a>(
@@ -239,13 +338,16 @@ pub async fn start(
     let mut lineage = event.lineage.clone();
     lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
+    let shares_run = shares_run(&subscription.target);
+    // After its end another event starts another run, but a repeated match of this one must not.
+    let starts_again = subscription.target.on_running() == OnRunning::Signal;
     // A derived workflow id is reserved for the delivery, so no record has to protect it.
-    let has_own_id = is_first && business_id_path(subscription).is_none();
+    let has_own_id = is_first && !shares_run;
     Ok(StartRun {
-        run_id: has_own_id.then(|| first_run_id(event, &subscription.id)),
+        run_id: (has_own_id || is_first && starts_again).then(|| first_run_id(event, &subscription.id)),
         is_unnamed: has_own_id,
         about: about(event, envelope, subscription, delivery)?,
-        id_reuse: if is_first {
+        id_reuse: if is_first && !starts_again {
             IdReuse::Never
         } else {
             IdReuse::AfterEnd
@@ -259,7 +361,6 @@ pub async fn start(
 
 /// Wraps the run of a target into the evaluation that precedes it.
 fn wrap_in_evaluation(planned: Planned, question: Question) -> Result<Planned> {
-    let too_large = |failure: Failure| Error::new(ErrorKind::PayloadTooLarge, failure.message);
     let then = Then {
         workflow_type: planned.workflow_type,
         program: planned.program,

@@ -10,16 +10,19 @@ pub mod document_processed;
 pub mod evaluation;
 mod hosts;
 pub mod interactions;
+pub mod lanes;
 pub mod model_usage;
 pub mod process;
+pub mod queued_start;
 pub mod records;
 mod redaction;
 pub mod redelivery;
+pub mod redrive;
 pub mod secrets;
 mod services;
 pub mod webhook_delivery;
 
-use workflow::Registry;
+use workflow::{ActivityContext, Failure, Registry};
 
 pub use services::Services;
 
@@ -29,6 +32,8 @@ const TYPES: &[fn(Registry) -> Registry] = &[
     batch_agent::add,
     evaluation::add,
     process::add,
+    queued_start::add,
+    redrive::add,
     webhook_delivery::add,
 ];
 
@@ -45,6 +50,19 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     let registry = document_processed::with_activities(registry, &services.documents);
     let registry = process::with_activities(registry, &services.processes);
     let registry = agent::with_activities(registry, &agent::Services::new(services));
+    let registry = redrive::with_activities(registry, &services.redelivery);
+    let (leaving, looking) = (services.webhooks.turns.clone(), services.webhooks.turns.clone());
+    let registry = registry.activity(lanes::LEAVE, move |context, place| {
+        let turns = leaving.clone();
+        async move { turns.leave(context, place).await }
+    });
+    let registry = registry.activity(
+        queued_start::LOOK,
+        move |context: ActivityContext, look: queued_start::Look| {
+            let turns = looking.clone();
+            async move { Ok::<_, Failure>(turns.wait(&context.tenant, &look.lane, look.waits).await?) }
+        },
+    );
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

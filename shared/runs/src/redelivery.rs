@@ -1,6 +1,4 @@
-//! Retries or cancels a delivery for an operator.
-
-use std::sync::Arc;
+//! Retries or cancels a delivery for a caller of the API or an operator.
 
 use events::delivery::DeliveryRef;
 use events::payload;
@@ -9,8 +7,11 @@ use events::records::deliveries::{
 };
 use events::records::events::Events;
 use events::records::subscriptions::Subscriptions;
+use events::retention::Retention;
 use events::subscription::{StoredSubscription, Target};
 use events::target::WEBHOOK;
+use platform::config::{ConfigError, variables};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
 use platform::{Clock, Error, ErrorKind, Result, Tenant};
 use process::records::processes::Processes;
@@ -18,57 +19,103 @@ use workflow::Payload;
 use workflow::engine::Engine;
 
 use crate::delivery::start;
+use crate::evaluation::NOT_MATCHED;
 use crate::webhook_delivery::{MAX_ATTEMPTS, RETRY};
 
-/// Sender of the operator's signals and cancellations.
-const OPERATOR: &str = "operator";
+/// Statuses of the deliveries that a redrive takes.
+pub const REDRIVEN: [DeliveryStatus; 2] = [DeliveryStatus::Failed, DeliveryStatus::Cancelled];
+/// Caller that stands for the operator command.
+pub const OPERATOR: &str = "operator";
 
-/// Services that redeliveries use.
+/// Services that redeliveries use besides the engine.
 #[derive(Clone)]
-pub struct Redelivery {
-    pub engine: Engine,
+pub struct RedeliveryParts {
     pub deliveries: Deliveries,
     pub events: Events,
     pub subscriptions: Subscriptions,
     pub processes: Processes,
     /// Storage of large event bodies.
-    pub objects: Arc<Objects>,
+    pub objects: Objects,
     pub clock: Clock,
+}
+
+impl RedeliveryParts {
+    pub fn from_deployment(deployment: &Deployment) -> std::result::Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let records = deployment.table(variables::RECORDS_TABLE)?;
+        let retention = Retention::from_environment(deployment.environment())?;
+        Ok(Self {
+            deliveries: Deliveries::new(events.clone()).retaining(retention),
+            events: Events::new(events).retaining(retention),
+            subscriptions: Subscriptions::new(records.clone()),
+            processes: Processes::new(records),
+            objects: deployment.bucket(variables::DATA_BUCKET)?,
+            clock: deployment.clock(),
+        })
+    }
+}
+
+/// What to do with the run of an open delivery.
+#[derive(Clone, Copy)]
+enum Act<'a> {
+    Retry,
+    /// With this reason.
+    Cancel(Option<&'a str>),
+}
+
+/// Retries and cancels deliveries for a caller, who may see them.
+#[derive(Clone)]
+pub struct Redelivery {
+    pub engine: Engine,
+    pub parts: RedeliveryParts,
+    /// Reference of the caller, such as `user:<id>`, for the histories of runs.
+    pub caller: String,
 }
 
 impl Redelivery {
     /// Starts another attempt at once: brings forward the attempt that a delivery waits for, or starts
     /// another run where the delivery has ended. Fails with 409 where delivery is no longer possible.
     pub async fn retry(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        let record = self.deliveries.get(tenant, id).await?;
+        let record = self.parts.deliveries.get(tenant, id).await?;
         match record.status.is_final() || record.workflow_run_id.is_none() {
-            true => self.begin_again(tenant, record).await,
-            false => {
-                self.of_run(tenant, record, async |record, run| {
-                    self.hurry(tenant, record, run).await
-                })
-                .await
-            }
+            true => self.begin_again(tenant, record, None).await,
+            false => self.of_run(tenant, record, Act::Retry).await,
         }
     }
 
-    /// Cancels a delivery. Fails with 409 where it has ended.
-    pub async fn cancel(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        let record = self.deliveries.get(tenant, id).await?;
-        self.of_run(tenant, record, async |_, run| {
-            self.engine.cancel(tenant, run, None, OPERATOR).await
-        })
-        .await
+    /// Starts another attempt of a failed or cancelled delivery, once for each `run_id`: the run of that
+    /// attempt has it. Fails with 409 where the delivery is not redriven.
+    pub async fn redrive(&self, tenant: &Tenant, id: &str, run_id: &str) -> Result<()> {
+        match self.engine.get(tenant, run_id).await {
+            Ok(_) => return Ok(()),
+            Err(missing) if missing.kind() == ErrorKind::NotFound => {}
+            Err(cause) => return Err(cause),
+        }
+        let record = self.parts.deliveries.get(tenant, id).await?;
+        if !REDRIVEN.contains(&record.status) {
+            return Err(Error::conflict(format!(
+                "The delivery '{id}' is {} by now; only a failed or a cancelled one is redriven.",
+                record.status.as_str()
+            )));
+        }
+        if record.last_error.as_deref() == Some(NOT_MATCHED) {
+            return Err(Error::conflict(format!(
+                "The event of the delivery '{id}' does not meet the semantic condition; a retry of this delivery alone delivers it \
+                 in spite of that."
+            )));
+        }
+        self.begin_again(tenant, record, Some(run_id.to_owned())).await
     }
 
-    /// Applies `done` to the run that carries out a delivery; repeats it where the run continued as another
+    /// Requests that a delivery ends as cancelled. Fails with 409 where it has ended.
+    pub async fn cancel(&self, tenant: &Tenant, id: &str, reason: Option<&str>) -> Result<()> {
+        let record = self.parts.deliveries.get(tenant, id).await?;
+        self.of_run(tenant, record, Act::Cancel(reason)).await
+    }
+
+    /// Acts on the run that carries out a delivery; repeats it where the run continued as another
     /// one meanwhile. Fails with 409 where the delivery has ended.
-    async fn of_run(
-        &self,
-        tenant: &Tenant,
-        mut record: DeliveryRecord,
-        done: impl AsyncFn(&DeliveryRecord, &str) -> Result<()>,
-    ) -> Result<()> {
+    async fn of_run(&self, tenant: &Tenant, mut record: DeliveryRecord, act: Act<'_>) -> Result<()> {
         loop {
             let run = match &record.workflow_run_id {
                 Some(run) if !record.status.is_final() => run.clone(),
@@ -80,11 +127,23 @@ impl Redelivery {
                     )));
                 }
             };
-            let refusal = match done(&record, &run).await {
+            let outcome = match act {
+                Act::Retry => self.hurry(tenant, &record, &run).await,
+                Act::Cancel(reason) => {
+                    self.engine
+                        .cancel(tenant, &run, reason, self.caller.as_str())
+                        .await
+                }
+            };
+            let refusal = match outcome {
                 Err(refusal) if refusal.kind() == ErrorKind::Conflict => refusal,
+                // The delivery is written before its run.
+                Err(missing) if missing.kind() == ErrorKind::NotFound => {
+                    return Err(Error::unavailable("the run of a delivery is not written yet"));
+                }
                 other => return other,
             };
-            record = self.deliveries.get(tenant, &record.id).await?;
+            record = self.parts.deliveries.get(tenant, &record.id).await?;
             if record.workflow_run_id.as_ref() == Some(&run) {
                 return Err(refusal);
             }
@@ -105,18 +164,24 @@ impl Redelivery {
             )));
         }
         self.engine
-            .signal(tenant, run, RETRY, &Payload::null(), OPERATOR)
+            .signal(tenant, run, RETRY, &Payload::null(), &self.caller)
             .await
     }
 
-    async fn begin_again(&self, tenant: &Tenant, record: DeliveryRecord) -> Result<()> {
+    async fn begin_again(
+        &self,
+        tenant: &Tenant,
+        record: DeliveryRecord,
+        run_id: Option<String>,
+    ) -> Result<()> {
+        let parts = &self.parts;
         if record.attempt_count >= MAX_ATTEMPTS {
             return Err(Error::conflict(format!(
                 "The delivery '{}' was tried {MAX_ATTEMPTS} times; it is not tried again.",
                 record.id
             )));
         }
-        let found = self.subscriptions.find(tenant, &record.subscription_id).await?;
+        let found = parts.subscriptions.find(tenant, &record.subscription_id).await?;
         let revision = found.as_ref().map_or(0, |found| found.revision);
         let subscription = found
             .map(|found| StoredSubscription::from_record(&found))
@@ -139,14 +204,14 @@ impl Redelivery {
         let evaluation = record.semantic_evaluation.as_ref();
         let has_verdict = evaluation.is_some_and(|evaluation| evaluation.matched.is_some());
         let evaluates = subscription.filter.semantic_condition.is_some() && !has_verdict;
-        let event = self.events.find(tenant, &record.event_id).await?;
+        let event = parts.events.find(tenant, &record.event_id).await?;
         let gone = || Error::conflict(format!("The event '{}' is no longer kept.", record.event_id));
         let event = event.ok_or_else(gone)?;
         // This comes before the delivery is reopened, because from then on the delivery refers to its event.
-        if !self.events.keep(tenant, &event, self.clock.now()).await? {
+        if !parts.events.keep(tenant, &event, parts.clock.now()).await? {
             return Err(gone());
         }
-        let envelope = payload::whole(&self.objects, &event).await?;
+        let envelope = payload::whole(&parts.objects, &event).await?;
         let next = DeliveryRef {
             id: record.id.clone(),
             subscription_id: record.subscription_id.clone(),
@@ -159,7 +224,7 @@ impl Redelivery {
                 true => DeliveryStatus::Evaluating,
                 false => DeliveryStatus::Pending,
             },
-            at: self.clock.now(),
+            at: parts.clock.now(),
             attempts: Vec::new(),
             next_attempt_at: None,
             last_error: None,
@@ -169,7 +234,7 @@ impl Redelivery {
             workflow_run_id: String::new(),
         };
         let mut start = start(
-            &self.processes,
+            &parts.processes,
             (&event, &envelope),
             &subscription,
             &next,
@@ -178,8 +243,9 @@ impl Redelivery {
         .await?;
         // As for a first delivery: a started run does not check the subscription itself.
         if !matches!(subscription.target, Target::Webhook(_)) {
-            start.guard = Some(self.subscriptions.unchanged(tenant, &subscription.id, revision));
+            start.guard = Some(parts.subscriptions.unchanged(tenant, &subscription.id, revision));
         }
+        start.run_id = run_id;
         let started = self.engine.start(tenant, &start).await?;
         if started.is_new {
             return Ok(());

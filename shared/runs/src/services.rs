@@ -14,6 +14,7 @@ use crate::interactions::InteractionResolver;
 use crate::model_usage::ModelUsage;
 use crate::process::{Evaluator, ProcessServices};
 use crate::records::process_secrets::ProcessSecrets;
+use crate::redelivery::RedeliveryParts;
 use crate::secrets::{SealedSecrets, Secrets};
 use crate::webhook_delivery::Webhooks;
 
@@ -28,6 +29,7 @@ pub struct Services {
     pub documents: DocumentEvents,
     pub processes: ProcessServices,
     pub secrets: Arc<dyn Secrets>,
+    pub redelivery: RedeliveryParts,
 }
 
 impl Services {
@@ -41,7 +43,10 @@ impl Services {
         let config = ModelConfig::from_deployment(deployment)?;
         let model = config.connect(bedrock, &AwsEnvironment::read(), deployment.clock())?;
         Ok(Self::new(
-            Webhooks::from_deployment(deployment)?,
+            (
+                Webhooks::from_deployment(deployment)?,
+                RedeliveryParts::from_deployment(deployment)?,
+            ),
             deployment.table(variables::RECORDS_TABLE)?,
             deployment.bus(variables::EVENT_BUS)?,
             (model, config.provider()),
@@ -51,7 +56,7 @@ impl Services {
 
     /// `provider` is the name that `MILLRACE_MODEL_PROVIDER` has for the model's provider.
     pub fn new(
-        webhooks: Webhooks,
+        (webhooks, redelivery): (Webhooks, RedeliveryParts),
         records: Table,
         bus: Arc<dyn Bus>,
         (model, provider): (Arc<dyn Model>, &'static str),
@@ -67,6 +72,7 @@ impl Services {
         Self {
             processes: ProcessServices::new(&records, &webhooks, publisher.clone(), shared, evaluator),
             documents,
+            redelivery,
             secrets,
             interactions: InteractionResolver::new(records),
             model,

@@ -67,6 +67,18 @@ fn delivery(outcomes: &'static [&'static str]) -> TestRun {
     })
 }
 
+/// A queued start of `Echo` whose every look for its turn has this outcome.
+fn queued(outcome: &'static str) -> TestRun {
+    let lane = json!({"lane": "s#1", "event_id": "e", "received_at": "2026-01-01T00:00:00.000Z"});
+    let then = json!({"workflow_type": "Echo", "input": "Ada"});
+    let input = json!({"lane": lane, "workflow_id": "order-7", "then": then});
+    TestRun::new(&registry(), "QueuedStart", &input)
+        .mock("look_for_turn", move |_| {
+            Ok(serde_json::from_str::<Value>(outcome).unwrap())
+        })
+        .mock("leave_lane", |_| Ok(Value::Null))
+}
+
 /// An evaluation with this outcome under `enforce` and `fail_closed`, and the delivery that may follow.
 fn evaluation(outcome: &'static str) -> TestRun {
     let delivery = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
@@ -209,6 +221,11 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
                     .taking("evaluate_condition", SECOND * 5)
                     .cancel_at(SECOND, "no longer wanted"),
             ),
+        ),
+        ("QueuedStart-completed", last(queued("null"))),
+        (
+            "QueuedStart-canceled",
+            last(queued("5000").cancel_at(SECOND, "no longer wanted")),
         ),
         ("Echo-signal", last(echo_run().signal_at(SECOND, "Say", &said))),
         ("Echo-timer", last(echo_run())),

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{Api, Call};
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::stub::{ActivityName, Interactions, WorkflowName};
@@ -55,6 +56,7 @@ pub struct ActivityContext {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) publish: Publish,
     pub(crate) api: Option<Arc<Api>>,
+    pub(crate) engine: Option<Engine>,
 }
 
 impl ActivityContext {
@@ -77,6 +79,13 @@ impl ActivityContext {
     /// code publishes with its own context, once.
     pub async fn publish(&self, update: NewUpdate) -> Result<(), Failure> {
         (self.publish)(update).await
+    }
+
+    /// Returns the engine that drives the run, for activities of the platform's own work: it asks for no
+    /// permission. Fails in a test without an engine.
+    pub fn engine(&self) -> Result<&Engine, Failure> {
+        let missing = || Failure::permanent("NoEngine", "This process has no engine.");
+        self.engine.as_ref().ok_or_else(missing)
     }
 
     /// Calls the platform's API as the run, with the permissions of its role only. Returns the body of a

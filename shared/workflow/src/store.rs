@@ -2,7 +2,7 @@
 //! memory that loses responses.
 
 use async_trait::async_trait;
-use events::records::deliveries::DeliveryWrite;
+use events::records::deliveries::{DeliveryRecord, DeliveryWrite};
 use events::records::events::EventRecord;
 use platform::records::Guard;
 use platform::{Result, Tenant, UtcTime};
@@ -59,6 +59,11 @@ pub trait Store: Send + Sync {
 
     /// Returns one of the events that are not in the run's state.
     async fn event(&self, tenant: &Tenant, run_id: &str, event: u64) -> Result<Option<Event>>;
+
+    /// Returns a delivery; None in a store without deliveries.
+    async fn find_delivery(&self, _: &Tenant, _: &str) -> Result<Option<DeliveryRecord>> {
+        Ok(None)
+    }
 
     /// Writes a commit. After an error, the commit may have happened.
     async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed>;

@@ -1,6 +1,7 @@
 //! Stores runs in their table and payloads in the bucket.
 
 use async_trait::async_trait;
+use events::records::deliveries::DeliveryRecord;
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime, stored_json};
 use serde_json::value::RawValue;
@@ -148,6 +149,10 @@ impl Store for TableStore {
             return Ok(None);
         };
         Ok(events(chunk)?.into_iter().find(|found| found.id == event))
+    }
+
+    async fn find_delivery(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
+        self.runs.find_delivery(tenant, id).await
     }
 
     async fn commit(&self, tenant: &Tenant, commit: &Commit) -> Result<Committed> {

@@ -41,6 +41,7 @@ pub async fn add(world: &mut World) {
     extras.listener().await;
     extras.subscriptions().await;
     extras.counted().await;
+    extras.paced().await;
 }
 
 /// Writes objects that the service itself does not write, into a data directory.
@@ -181,6 +182,34 @@ impl Extras<'_> {
             .json(&json!({ "refused": self.name("refused") }))
             .await
             .expect_status(401);
+    }
+
+    /// A delivery that keeps its place among those of its key, because nothing listens at its address.
+    async fn paced(&self) {
+        let subscription = json!({
+            "name": self.name("paced"), "run_as_role": "executor",
+            "filter": { "event_category": ["external"], "action": [self.name("paced")] },
+            "target": {
+                "type": "webhook", "url": format!("http://127.0.0.1:61234/{}", self.victim.mark),
+                "ordered_by": "details.payload.key", "rate_per_second": 10,
+            },
+        });
+        self.post("/events/subscriptions", &subscription).await;
+        let event = json!({ "action": self.name("paced"), "key": self.name("key") });
+        let event = self.ingest(self.channel(), &event).await;
+        let search = json!({ "event_id": event, "status": ["retrying"] });
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let answer = self.post("/events/deliveries/search", &search).await.body;
+            if answer["deliveries"]
+                .as_array()
+                .is_some_and(|found| !found.is_empty())
+            {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{answer}");
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     fn channel(&self) -> (String, String) {

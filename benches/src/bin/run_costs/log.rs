@@ -125,6 +125,7 @@ fn record(tenant: &Tenant, number: u64) -> Result<EventRecord, Error> {
         details_key: None,
         received_at: now,
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
         private_to: None,
     })

@@ -13,7 +13,9 @@ use events::publish::Publisher;
 use events::records::channels::Channels;
 use events::records::deliveries::Deliveries;
 use events::records::events::Events;
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
+use events::records::rates::Rates;
 use events::records::subscriptions::Subscriptions;
 use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target};
 use local::bus::LocalBus;
@@ -33,7 +35,9 @@ use platform::sealing::{OpenedOnce, Place, Sealer};
 use platform::{Tenant, ids};
 use process::records::processes::Processes;
 use rand::RngExt as _;
+use runs::lanes::Turns;
 use runs::process::Evaluator;
+use runs::redelivery::RedeliveryParts;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use workflow::wiring::Wiring;
@@ -80,12 +84,23 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         objects: wiring.objects.clone(),
         sealer,
         outbound: Outbound::local(&AwsEnvironment::default())?,
+        bus: Arc::clone(&wiring.bus),
+        turns: Turns::new(table(EVENTS_TABLE), wiring.clock.clone()),
+        rates: Rates::new(table(EVENTS_TABLE)),
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
+        clock: wiring.clock.clone(),
+    };
+    let redelivery = RedeliveryParts {
+        deliveries: Deliveries::new(table(EVENTS_TABLE)),
+        events: events.clone(),
+        subscriptions: subscriptions.clone(),
+        processes: Processes::new(table(RECORDS_TABLE)),
+        objects: wiring.objects.clone(),
         clock: wiring.clock.clone(),
     };
     let model: Arc<dyn Model> = Arc::new(NotConfigured);
     let services = runs::Services::new(
-        webhooks,
+        (webhooks, redelivery),
         table(RECORDS_TABLE),
         Arc::clone(&wiring.bus),
         (model, "none"),
@@ -96,6 +111,7 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         engine: engine.clone(),
         events: events.clone(),
         deliveries: Deliveries::new(table(EVENTS_TABLE)),
+        lanes: Lanes::new(table(EVENTS_TABLE)),
         objects: wiring.objects.clone(),
         processes: Processes::new(table(RECORDS_TABLE)),
         listeners: Listeners::new(table(RECORDS_TABLE)),
@@ -103,6 +119,7 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
         archive_hints: ArchiveHints::new(Arc::new(counter.clone())),
+        bus: Arc::clone(&wiring.bus),
         dead_letters: Arc::new(counter.clone()),
         clock: wiring.clock.clone(),
     };

@@ -2,6 +2,7 @@
 
 use event_log::{LogStore, LogStoreConfig};
 use platform::config::AwsEnvironment;
+use platform::page_token::PageTokens;
 
 fn main() -> Result<(), lambda::Error> {
     lake::run_if_child();
@@ -17,5 +18,6 @@ async fn serve() -> Result<(), lambda::Error> {
     let config = config.fitting(environment, &AwsEnvironment::read())?;
     let log = LogStore::from_deployment(&deployment, &config)?;
     log.engine().warm()?;
-    lambda::http::serve(&platform, audit_function::routes(platform.clone(), log)).await
+    let tokens = PageTokens::from_deployment(&deployment)?;
+    lambda::http::serve(&platform, audit_function::routes(platform.clone(), log, tokens)).await
 }

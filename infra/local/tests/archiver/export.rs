@@ -62,6 +62,7 @@ async fn a_cell_that_a_spreadsheet_would_run_is_guarded_in_csv_alone() {
             details_key: None,
             received_at: world.clock.now(),
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
             private_to: None,
         };

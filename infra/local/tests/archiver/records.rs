@@ -89,6 +89,7 @@ async fn large_details_are_archived_whole_and_what_cannot_be_read_stays() {
         details_key,
         received_at: world.clock.now(),
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
         private_to: None,
     };

@@ -126,6 +126,7 @@ impl World {
             details_key: None,
             received_at: self.clock.now(),
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
             private_to: None,
         };

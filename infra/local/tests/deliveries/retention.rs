@@ -204,7 +204,7 @@ async fn an_event_that_an_open_delivery_names_stays() {
     for delivery in &open {
         world
             .redelivery
-            .cancel(&world.tenant, &delivery.id)
+            .cancel(&world.tenant, &delivery.id, None)
             .await
             .unwrap();
     }

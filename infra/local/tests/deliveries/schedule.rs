@@ -1,7 +1,7 @@
 //! Tests the times of attempts, and the timestamps that they carry.
 
 use events::records::deliveries::DeliveryStatus;
-use runs::webhook_delivery::RETRY_SCHEDULE_MS;
+use events::target::RETRY_SCHEDULE_MS;
 
 use crate::world::World;
 

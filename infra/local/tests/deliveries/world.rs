@@ -16,7 +16,9 @@ use events::matching::SubscriptionSets;
 use events::publish::Publisher;
 use events::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
 use events::records::events::{Events, IngestKey};
+use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
+use events::records::rates::Rates;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use events::subscription::{Priority, RunAsRole, Scope, StoredSubscription, Target};
@@ -38,8 +40,9 @@ use platform::records::audit::AuditTrail;
 use platform::sealing::Sealer;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use process::records::processes::Processes;
+use runs::lanes::Turns;
 use runs::process::Evaluator;
-use runs::redelivery::Redelivery;
+use runs::redelivery::{OPERATOR, Redelivery, RedeliveryParts};
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use sweeper_function::{EventRemover, Sweeper};
@@ -139,7 +142,7 @@ async fn receive(State(state): State<ReceiverState>, headers: HeaderMap, body: S
     state.got.lock().unwrap().push(Got {
         at: state.clock.now(),
         headers,
-        body: serde_json::from_str(&body).unwrap(),
+        body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
     });
     let manner = state.manner.lock().unwrap().clone();
     let mut response = StatusCode::from_u16(manner.status).unwrap().into_response();
@@ -194,6 +197,19 @@ fn registry() -> Registry {
         }
         Ok(ids)
     }
+    /// Returns the order and the id of its first event and of two more.
+    async fn collecting(
+        context: Context,
+        first: Value,
+    ) -> std::result::Result<Vec<String>, workflow::Failure> {
+        let text = |data: &Value| format!("{} {}", data["order"], data["event"]["event_id"]).replace('"', "");
+        let signals = context.signals("Order");
+        let mut texts = vec![text(&first)];
+        while texts.len() < 3 {
+            texts.push(text(&signals.receive::<Value>().await?));
+        }
+        Ok(texts)
+    }
     /// Continues as another run before it listens.
     async fn renewed(context: Context, is_new: bool) -> std::result::Result<Value, workflow::Failure> {
         if is_new {
@@ -210,6 +226,7 @@ fn registry() -> Registry {
         .workflow("AgentConversation", given)
         .workflow("Quick", quick)
         .workflow("Waiting", waiting)
+        .workflow("Collecting", collecting)
         .workflow("Listening", listening)
         .workflow("Renewed", renewed)
 }
@@ -244,6 +261,9 @@ impl World {
             objects: objects.clone(),
             sealer: sealer.clone(),
             outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
+            bus: bus.clone(),
+            turns: Turns::new(table(EVENTS_TABLE), clock.clone()),
+            rates: Rates::new(table(EVENTS_TABLE)),
             audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(letters.clone())),
             clock: clock.clone(),
         };
@@ -256,9 +276,17 @@ impl World {
             listener: None,
             api: None,
         };
+        let redelivery = RedeliveryParts {
+            deliveries: deliveries.clone(),
+            events: events.clone(),
+            subscriptions: subscriptions.clone(),
+            processes: Processes::new(table(RECORDS_TABLE)),
+            objects: objects.clone(),
+            clock: clock.clone(),
+        };
         let model: Arc<dyn Model> = Arc::new(NotConfigured);
         let services = runs::Services::new(
-            webhooks,
+            (webhooks, redelivery.clone()),
             table(RECORDS_TABLE),
             bus.clone(),
             (model, "none"),
@@ -285,6 +313,7 @@ impl World {
                 engine: engine.clone(),
                 events: events.clone(),
                 deliveries: deliveries.clone(),
+                lanes: Lanes::new(table(EVENTS_TABLE)),
                 objects: objects.clone(),
                 subscriptions: subscriptions.clone(),
                 processes: Processes::new(table(RECORDS_TABLE)),
@@ -292,6 +321,7 @@ impl World {
                 listener_filters: ListenerFilters::default(),
                 sets: SubscriptionSets::new(subscriptions.clone()),
                 archive_hints: ArchiveHints::new(Arc::new(TestQueue::new(&clock))),
+                bus: bus.clone(),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
@@ -305,12 +335,8 @@ impl World {
             publisher: Publisher::new(events.clone(), objects.clone(), bus),
             redelivery: Redelivery {
                 engine: engine.clone(),
-                deliveries: deliveries.clone(),
-                events: events.clone(),
-                subscriptions,
-                processes: Processes::new(table(RECORDS_TABLE)),
-                objects: Arc::new(objects),
-                clock: clock.clone(),
+                parts: redelivery,
+                caller: OPERATOR.to_owned(),
             },
             engine,
             events,
@@ -329,6 +355,11 @@ impl World {
 
     pub fn answer_with(&self, status: u16, retry_after: Option<&'static str>) {
         *self.receiver.manner.lock().unwrap() = Manner { status, retry_after };
+    }
+
+    /// Returns the receiver's address.
+    pub fn origin(&self) -> &str {
+        &self.origin
     }
 
     pub fn got(&self) -> Vec<Got> {
@@ -398,6 +429,15 @@ impl World {
         .await
     }
 
+    /// Creates a signed webhook subscription of all external events, with more fields of its target.
+    pub async fn webhook_with(&self, fields: Value) -> String {
+        let mut target = json!({ "type": "webhook", "url": self.origin, "signing_mode": "signed" });
+        if let (Value::Object(target), Value::Object(fields)) = (&mut target, fields) {
+            target.extend(fields);
+        }
+        self.subscribe(&["external"], target).await
+    }
+
     /// Replaces the secret of a subscription with one that cannot be opened.
     pub async fn lose_secret(&self, id: &str) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
@@ -459,9 +499,14 @@ impl World {
             .len()
     }
 
+    /// Takes the hints that are due.
+    pub fn take_hints(&self) -> Vec<String> {
+        self.hints.take()
+    }
+
     /// Follows the hints that are due.
     pub async fn follow_hints(&self) {
-        for body in self.hints.take() {
+        for body in self.take_hints() {
             let hint: Hint = serde_json::from_str(&body).unwrap();
             self.engine.drive(&hint.tenant, &hint.run_id).await.unwrap();
         }

@@ -79,7 +79,7 @@ impl Years {
                     // Refused where the delivery is open, or its event is gone.
                     let _ = match self.random.random_range(0..2) {
                         0 => redelivery.retry(&self.world.tenant, &delivery.id).await,
-                        _ => redelivery.cancel(&self.world.tenant, &delivery.id).await,
+                        _ => redelivery.cancel(&self.world.tenant, &delivery.id, None).await,
                     };
                     self.world.settle().await;
                 }
@@ -232,7 +232,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             let _ = years
                 .world
                 .redelivery
-                .cancel(&years.world.tenant, &delivery.id)
+                .cancel(&years.world.tenant, &delivery.id, None)
                 .await;
         }
         years.world.settle().await;

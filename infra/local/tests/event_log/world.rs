@@ -94,6 +94,7 @@ impl World {
             details_key: details_key.unwrap(),
             received_at: at("2026-11-24T12:00:00.001Z"),
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
             private_to: None,
         };

@@ -43,6 +43,7 @@ impl GeneratedEvent {
             details_key: None,
             received_at: self.received_at,
             lineage: Vec::new(),
+            addressee: None,
             matched_at: None,
             private_to: None,
         }

@@ -47,6 +47,7 @@ fn event(number: u64, at: UtcTime) -> EventRecord {
         details_key: None,
         received_at: at,
         lineage: Vec::new(),
+        addressee: None,
         matched_at: None,
         private_to: None,
     }

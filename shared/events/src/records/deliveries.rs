@@ -6,7 +6,7 @@
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use platform::records::{Changes, Condition, Key, Table, Transaction, keys};
+use platform::records::{Changes, Condition, Key, Table, Transaction, Written, keys};
 use platform::stored_json;
 use platform::tenant::Tenant;
 use schemars::JsonSchema;
@@ -14,12 +14,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use crate::records::delivery_status::DeliveryStatus;
+use crate::records::events::EventInsertion;
 use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
 use crate::retention::Retention;
 use crate::target::WEBHOOK;
 
 /// Shard of the deliveries of one event, of which there is one for each subscription at most.
 const OF_ONE_EVENT: u16 = 0;
+/// Number of deliveries that one read asks for.
+const READ_AT_ONCE: usize = 100;
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -167,6 +170,23 @@ struct StoredDelivery {
 }
 
 impl DeliveryRecord {
+    /// Returns the record as it is after a change.
+    #[must_use]
+    pub fn after(mut self, change: &DeliveryChange) -> Self {
+        self.attempts.extend(change.attempts.iter().cloned());
+        if let Some(last) = change.attempts.last() {
+            self.attempt_count = last.attempt;
+        }
+        self.status = change.status;
+        self.updated_at = change.at;
+        self.next_attempt_at = change.next_attempt_at;
+        self.last_error = match change.status {
+            DeliveryStatus::Succeeded => change.last_error.clone(),
+            _ => change.last_error.clone().or(self.last_error),
+        };
+        self
+    }
+
     pub fn from_stored(item: Value) -> Result<Self> {
         let stored: StoredDelivery = serde_json::from_value(item).map_err(Error::internal)?;
         Ok(stored.record())
@@ -369,6 +389,24 @@ impl Deliveries {
         Ok(stored.filter(is_kept).map(StoredDelivery::record))
     }
 
+    /// Returns the deliveries with these ids that have not expired, in the same order.
+    pub async fn find_all_unexpired<'a>(
+        &self,
+        tenant: &Tenant,
+        ids: impl Iterator<Item = &'a str>,
+        now: UtcTime,
+    ) -> Result<Vec<DeliveryRecord>> {
+        let keys: Vec<Key> = ids.map(|id| keys::delivery(tenant, id)).collect();
+        let mut all = Vec::with_capacity(keys.len());
+        for part in keys.chunks(READ_AT_ONCE) {
+            let found: Vec<Option<StoredDelivery>> = self.table.find_many(part).await?;
+            let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
+            let kept = found.into_iter().flatten().filter(is_kept);
+            all.extend(kept.map(StoredDelivery::record));
+        }
+        Ok(all)
+    }
+
     /// 404 for a missing delivery.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<DeliveryRecord> {
         let found = self.find(tenant, id).await?;
@@ -384,6 +422,27 @@ impl Deliveries {
             .put(&key, &self.stored(record), Condition::Absent)
             .await?;
         written.took_effect("a delivery")
+    }
+
+    /// Adds a delivery with an event about it, unless the delivery's id exists; returns whether it was added.
+    pub async fn insert_with(
+        &self,
+        tenant: &Tenant,
+        record: &DeliveryRecord,
+        event: &EventInsertion,
+    ) -> Result<bool> {
+        let write = DeliveryWrite::Insert(Box::new(record.clone()));
+        let transaction = event.add_to(self.table.transaction())?;
+        match self
+            .write_with(transaction, tenant, &write)
+            .await?
+            .commit()
+            .await?
+        {
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
+            Written::Contended => Err(Error::unavailable("a delivery is written at the same time")),
+        }
     }
 
     /// Adds the write of a delivery to a transaction. The insertion of an existing id is refused.

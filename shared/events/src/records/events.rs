@@ -41,6 +41,10 @@ pub struct EventRecord {
     /// from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<String>,
+    /// Subscription that a test event is delivered to, whatever its filter says, and no other; None where
+    /// the event is matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addressee: Option<String>,
     /// None until the event is matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_at: Option<UtcTime>,
@@ -90,6 +94,20 @@ struct DueRecord {
     due_at: UtcTime,
 }
 
+/// Insertion of an event in the transaction of other records.
+pub struct EventInsertion {
+    table: Table,
+    key: Key,
+    pub event: EventRecord,
+}
+
+impl EventInsertion {
+    /// Adds the insertion, which is refused if the event's id exists.
+    pub fn add_to<'a>(&self, transaction: Transaction<'a>) -> Result<Transaction<'a>> {
+        transaction.put_into(&self.table, &self.key, &self.event, Condition::Absent)
+    }
+}
+
 #[derive(Clone)]
 pub struct Events {
     pub(super) table: Table,
@@ -133,13 +151,17 @@ impl Events {
         tenant: &Tenant,
         event: &EventRecord,
     ) -> Result<Transaction<'a>> {
+        self.insertion(tenant, event.clone()).await?.add_to(transaction)
+    }
+
+    /// Prepares the insertion of an event with other records. The log must be [prepared](Self::prepare).
+    pub async fn insertion(&self, tenant: &Tenant, event: EventRecord) -> Result<EventInsertion> {
         let shards = self.shards.for_record(tenant, event.received_at).await?;
-        transaction.put_into(
-            &self.table,
-            &place(tenant, &shards, event),
+        Ok(EventInsertion {
+            table: self.table.clone(),
+            key: place(tenant, &shards, &event),
             event,
-            Condition::Absent,
-        )
+        })
     }
 
     /// Adds an event, unless its id exists.

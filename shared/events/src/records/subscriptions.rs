@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::records::entries::{Entries, Growth, Limits, MAX_ENTRIES, SetState};
+use crate::records::events::EventInsertion;
 use crate::subscription::StoredSubscription;
 
 /// Label of the step that takes the place of a system subscription.
@@ -207,6 +208,22 @@ impl Subscriptions {
         let key = keys::subscription(tenant, &before.id);
         let saved = self.change(tenant, Some(before), Some(next), |transaction| {
             transaction.put(&key, next, is_as(before))
+        });
+        saved.await
+    }
+
+    /// Replaces a subscription, together with an event about it. Refused where it has changed since it was
+    /// read as `before`.
+    pub async fn save_with(
+        &self,
+        tenant: &Tenant,
+        before: &SubscriptionRecord,
+        next: &SubscriptionRecord,
+        event: &EventInsertion,
+    ) -> Result<Outcome> {
+        let key = keys::subscription(tenant, &before.id);
+        let saved = self.change(tenant, Some(before), Some(next), |transaction| {
+            event.add_to(transaction.put(&key, next, is_as(before))?)
         });
         saved.await
     }

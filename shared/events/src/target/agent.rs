@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fields::{add_type, check_size};
+use crate::path::{self, MAX_PATH_CHARACTERS};
 use crate::template;
 
 /// Workflow type of agents' runs.
@@ -26,6 +27,11 @@ pub struct AgentTarget {
     /// Data that the agent is given, with event templates; at most 65,536 bytes of JSON.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
+    /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an
+    /// integer. Events with the same id start one run in all. Default: an id for each event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    pub workflow_id: Option<String>,
     /// Maximum number of turns of the language model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_ITERATIONS))]
@@ -47,6 +53,9 @@ impl AgentTarget {
                 "target.max_iterations",
                 format!("must be from 1 to {MAX_ITERATIONS}."),
             ));
+        }
+        if let Some(path) = &self.workflow_id {
+            path::check("target.workflow_id", path)?;
         }
         check_size("target.data", &self.data)?;
         template::check_fields("target.data", &self.data)

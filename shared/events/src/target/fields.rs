@@ -23,7 +23,15 @@ pub(super) fn add_type(schema: &mut Schema, kind: &str) {
 
 /// Fails with 400 for an object above the maximum size.
 pub(super) fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
-    let bytes = serde_json::to_vec(object).map_err(Error::internal)?.len();
+    check_bytes(field, serde_json::to_vec(object).map_err(Error::internal)?.len())
+}
+
+/// Fails with 400 for a value above the maximum size.
+pub(super) fn check_value_size(field: &str, value: &Value) -> Result<()> {
+    check_bytes(field, serde_json::to_vec(value).map_err(Error::internal)?.len())
+}
+
+fn check_bytes(field: &str, bytes: usize) -> Result<()> {
     if bytes > MAX_DATA_BYTES {
         return Err(Error::invalid_field(
             field,

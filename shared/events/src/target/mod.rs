@@ -3,6 +3,7 @@
 mod agent;
 mod fields;
 mod process;
+mod retry;
 mod webhook;
 mod workflow;
 
@@ -20,10 +21,11 @@ use crate::template::warnings;
 pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunType};
 pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
 pub use fields::MAX_DATA_BYTES;
+pub use retry::{RETRY_SCHEDULE_MS, Retry, StatusRule};
 pub use webhook::{
     ALLOWED_HEADERS, DEFAULT_TIMEOUT_MS, PayloadMode, SigningMode, WEBHOOK, WebhookTarget, of_type_webhook,
 };
-pub use workflow::WorkflowTarget;
+pub use workflow::{OnRunning, WorkflowTarget};
 
 const TYPES: &str = "webhook, workflow, agent and process";
 /// Names of the types of targets.
@@ -167,14 +169,39 @@ impl Target {
         match self {
             Self::Webhook(webhook) => webhook.warnings(),
             Self::Workflow(workflow) => workflow.warnings(),
-            Self::Agent(agent) => warnings::of_templates("target.data", &agent.data),
+            Self::Agent(agent) => {
+                let data = warnings::of_templates("target.data", &agent.data);
+                data.into_iter().chain(self.id_warning()).collect()
+            }
             Self::Process(process) => {
                 let definition = process.definition.iter();
                 let texts = definition
                     .flat_map(|definition| warnings::of_definition("target.definition", definition));
                 let data = warnings::of_templates("target.data", &process.data);
-                data.into_iter().chain(texts).collect()
+                data.into_iter().chain(texts).chain(self.id_warning()).collect()
             }
+        }
+    }
+
+    fn id_warning(&self) -> Option<String> {
+        warnings::of_path("target.workflow_id", self.workflow_id_path()?)
+    }
+
+    /// Returns the path to the workflow id in an event; None where each event has its own run.
+    pub fn workflow_id_path(&self) -> Option<&str> {
+        match self {
+            Self::Webhook(_) => None,
+            Self::Workflow(workflow) => workflow.workflow_id.as_deref(),
+            Self::Agent(agent) => agent.workflow_id.as_deref(),
+            Self::Process(process) => process.workflow_id.as_deref(),
+        }
+    }
+
+    /// Returns what an event does whose workflow id has an open run.
+    pub fn on_running(&self) -> OnRunning {
+        match self {
+            Self::Workflow(workflow) => workflow.on_running(),
+            Self::Webhook(_) | Self::Agent(_) | Self::Process(_) => OnRunning::Ignore,
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fields::{add_type, check_size};
+use crate::path::{self, MAX_PATH_CHARACTERS};
 use crate::template;
 
 /// Workflow type of processes' runs.
@@ -42,6 +43,11 @@ pub struct ProcessTarget {
     /// Whether tasks that act outside wait for an approval. Default: `programmatic`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub run_type: RunType,
+    /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an
+    /// integer. Events with the same id start one run in all. Default: an id for each event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    pub workflow_id: Option<String>,
     /// Data that is merged into the input of the process, with event templates; at most 65,536 bytes of JSON.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
@@ -79,6 +85,9 @@ impl ProcessTarget {
                     "The target names no process; set 'target.process_ref' or 'target.definition'.",
                 ));
             }
+        }
+        if let Some(path) = &self.workflow_id {
+            path::check("target.workflow_id", path)?;
         }
         check_size("target.data", &self.data)?;
         template::check_fields("target.data", &self.data)

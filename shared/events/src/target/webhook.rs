@@ -6,9 +6,12 @@ use platform::outbound::Outbound;
 use platform::{Error, Result};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::fields::add_type;
-use crate::template::warnings;
+use super::fields::{add_type, check_value_size};
+use super::retry::Retry;
+use crate::path::{self, MAX_PATH_CHARACTERS};
+use crate::template::{self, warnings};
 
 /// Type of the target, which a delivery to it records.
 pub const WEBHOOK: &str = "webhook";
@@ -27,6 +30,8 @@ const MAX_HEADER_BYTES: usize = 500;
 pub const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 /// Allowed time limits of a receiver, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=50_000;
+/// Allowed numbers of requests a second.
+const RATE: std::ops::RangeInclusive<u32> = 1..=1_000;
 /// Warning for a webhook without signatures.
 const UNSIGNED: &str = "The deliveries of this webhook are not signed, so its receiver cannot tell them from forged requests; set \
                         'target.signing_mode' to 'signed'.";
@@ -48,10 +53,12 @@ pub enum PayloadMode {
     /// An object with the event under `event` and the attempt under `delivery`.
     #[default]
     EventEnvelope,
+    /// The filled `template`, such as the text that a chat's incoming webhook takes.
+    Template,
 }
 
 /// A URL that events are posted to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = of_type_webhook)]
 pub struct WebhookTarget {
@@ -76,6 +83,27 @@ pub struct WebhookTarget {
     /// x-service-correlation-id, each of at most 500 bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// Body of the requests, for the `payload_mode` `template`: any JSON with event templates, such as
+    /// `{"text": "Order {{ event.resource_id }}"}`, at most 65,536 bytes. A text is sent as `text/plain`, anything
+    /// else as JSON; `headers` may set another content type. Signatures are over the filled body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Value>,
+    /// How often and after which statuses a delivery is retried. Default: 10 attempts within about 16 hours,
+    /// after 408, 425, 429, 5xx, and where there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// Maximum number of requests in a second of the clock, over all deliveries of the subscription. A delivery
+    /// above it waits for a later second. Default: unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub rate_per_second: Option<u32>,
+    /// Path into the event to a key, such as `details.payload.order_id`: deliveries with the same key are made
+    /// one after the other, in the order in which their events arrived, at least 1.5 seconds after the event. One
+    /// that is retried holds up the later ones of its key alone; one that has failed lets them go on. An event
+    /// without the key is delivered at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    pub ordered_by: Option<String>,
 }
 
 /// Adds the `type` of webhooks to a schema.
@@ -118,7 +146,37 @@ impl WebhookTarget {
             }
             names.push(folded);
         }
-        Ok(())
+        if self.rate_per_second.is_some_and(|rate| !RATE.contains(&rate)) {
+            return Err(Error::invalid_field(
+                "target.rate_per_second",
+                format!("must be from {} to {}.", RATE.start(), RATE.end()),
+            ));
+        }
+        if let Some(path) = &self.ordered_by {
+            path::check("target.ordered_by", path)?;
+        }
+        if let Some(retry) = &self.retry {
+            retry.check()?;
+        }
+        self.check_template()
+    }
+
+    fn check_template(&self) -> Result<()> {
+        match (self.payload_mode, &self.template) {
+            (PayloadMode::EventEnvelope, None) => Ok(()),
+            (PayloadMode::Template, Some(template)) => {
+                check_value_size("target.template", template)?;
+                template::check("target.template", template)
+            }
+            (PayloadMode::Template, None) => Err(Error::invalid_field(
+                "target.template",
+                "is missing; it is the body of requests whose 'target.payload_mode' is 'template'.",
+            )),
+            (PayloadMode::EventEnvelope, Some(_)) => Err(Error::invalid_field(
+                "target.template",
+                "is not used; set 'target.payload_mode' to 'template', or leave it out.",
+            )),
+        }
     }
 
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -128,7 +186,12 @@ impl WebhookTarget {
         let headers = self.headers.iter().filter_map(|(name, value)| {
             warnings::of_constant(&format!("target.headers.{name}"), value, reason)
         });
-        unsigned.into_iter().chain(url).chain(headers).collect()
+        let template = self.template.iter();
+        let template = template.flat_map(|template| warnings::of_template_value("target.template", template));
+        let key = self.ordered_by.iter();
+        let key = key.filter_map(|path| warnings::of_path("target.ordered_by", path));
+        let texts = url.into_iter().chain(headers).chain(template).chain(key);
+        unsigned.into_iter().chain(texts).collect()
     }
 
     pub fn is_signed(&self) -> bool {

@@ -17,6 +17,21 @@ pub(crate) fn of_templates(field: &str, fields: &Map<String, Value>) -> Vec<Stri
     of_texts(field, fields, of_template)
 }
 
+/// Returns advice about the texts in a value of any form, which are templates.
+pub(crate) fn of_template_value(field: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => of_template(field, text).into_iter().collect(),
+        Value::Object(fields) => of_templates(field, fields),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            let advice =
+                items.flat_map(|(place, item)| of_template_value(&format!("{field}[{place}]"), item));
+            advice.take(MAX_WARNINGS).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Returns advice about the texts in `fields`, the value of `field`, which stay as they are, with the reason.
 pub(crate) fn of_constants(field: &str, fields: &Map<String, Value>, reason: &str) -> Vec<String> {
     of_texts(field, fields, |field, text| of_constant(field, text, reason))

@@ -31,6 +31,14 @@ impl Viewer {
         }
     }
 
+    /// A reader of what is private to no one.
+    pub fn of_project() -> Self {
+        Self {
+            reference: String::new(),
+            sees_all: false,
+        }
+    }
+
     /// Whether something is visible that is private to a principal, or to no one.
     pub fn sees(&self, private_to: Option<&str>) -> bool {
         self.sees_all || private_to.is_none_or(|owner| owner == self.reference)

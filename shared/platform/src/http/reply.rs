@@ -76,6 +76,13 @@ impl<T> Reply<T> {
         }
     }
 
+    /// Names the resource that the request concerns, for its audit record.
+    #[must_use]
+    pub fn about(mut self, id: &str) -> Self {
+        self.created = Some(CreatedResource(id.to_owned()));
+        self
+    }
+
     /// Adds an `ETag`; `tag` is the text between its quotes.
     #[must_use]
     pub fn etag(mut self, tag: &str) -> Self {

@@ -7,12 +7,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use events::envelope::{Category, Envelope};
 use events::payload;
+use events::publish::publish_stored;
 use events::records::deliveries::DeliveryAttempt;
-use events::records::events::Events;
+use events::records::events::{EventRecord, Events};
+use events::records::rates::Rates;
 use events::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
+use events::system_event::SystemEvent;
 use platform::auth::Principal;
+use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::http::audit::{AuditLog, event as audit_event};
@@ -22,15 +27,16 @@ use platform::races::{RacePolicy, Races};
 use platform::records;
 use platform::records::audit::AuditAction;
 use platform::sealing::{OpenedOnce, Sealer};
-use platform::{Clock, Result, Tenant, ids, metrics, trace};
+use platform::{Clock, Result, Tenant, UtcTime, ids, metrics, trace};
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
 use workflow::{ActivityContext, Failure};
 
 use super::outcome::{Answer, AttemptInput, Next, Outcome};
-use super::request::{Request, Times, request};
+use super::request::{Request, Times};
 use super::verdict::{Verdict, verdict};
+use crate::lanes::Turns;
 
 /// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
@@ -51,6 +57,11 @@ pub struct Webhooks {
     pub objects: Objects,
     pub sealer: Arc<dyn Sealer>,
     pub outbound: Outbound,
+    /// Receives the events about disabled subscriptions.
+    pub bus: Arc<dyn Bus>,
+    /// Turns of the deliveries that wait for each other.
+    pub turns: Turns,
+    pub rates: Rates,
     /// Audit trail for the service's own changes.
     pub audit: AuditLog,
     pub clock: Clock,
@@ -62,9 +73,12 @@ impl Webhooks {
         Ok(Self {
             subscriptions: Subscriptions::new(deployment.table(variables::RECORDS_TABLE)?),
             events: Events::new(deployment.table(variables::EVENTS_TABLE)?),
+            turns: Turns::new(deployment.table(variables::EVENTS_TABLE)?, deployment.clock()),
+            rates: Rates::new(deployment.table(variables::EVENTS_TABLE)?),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
             sealer: Arc::new(OpenedOnce::new(sealer)),
             outbound: Outbound::from_deployment(deployment)?,
+            bus: deployment.bus(variables::EVENT_BUS)?,
             audit: AuditLog::from_deployment(deployment)?,
             clock: deployment.clock(),
         })
@@ -82,7 +96,7 @@ pub async fn attempt(
         Next::After(_) => metrics::delivery_attempted("retrying"),
         Next::GiveUp(_) => metrics::delivery_attempted("failed"),
         Next::Unwanted(_) => metrics::delivery_attempted("skipped"),
-        Next::Renew => {}
+        Next::Renew | Next::WaitForTurn(_) | Next::WaitForSlot(_) => {}
     }
     Ok(outcome)
 }
@@ -111,7 +125,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::GiveUp("The event is no longer kept.".to_owned()),
         });
     };
-    let event = payload::whole(&webhooks.objects, &event).await?;
+    let envelope = payload::whole(&webhooks.objects, &event).await?;
     let started_at = webhooks.clock.now();
     if started_at.millis_since(input.started_at) > MAX_TIMESTAMP_AGE_MS {
         return Ok(Outcome {
@@ -119,24 +133,35 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::Renew,
         });
     }
+    if let Some(next) = wait(&webhooks, tenant, webhook, &input, started_at).await? {
+        return Ok(Outcome { attempt: None, next });
+    }
+    let request = match Request::unsigned(webhook, &envelope, &input.delivery) {
+        Ok(request) => request,
+        Err(refusal) if !refusal.is_transient() => {
+            return Ok(Outcome {
+                attempt: None,
+                next: Next::GiveUp(refusal.message().to_owned()),
+            });
+        }
+        Err(cause) => return Err(cause.into()),
+    };
     let times = Times {
         started_at: input.started_at,
         now: started_at,
     };
-    let request = request(
-        &webhooks.sealer,
-        tenant,
-        &subscription,
-        webhook,
-        (&event, &input.delivery),
-        times,
-    )
-    .await?;
+    let request = if webhook.is_signed() {
+        let delivery_id = &input.delivery.id;
+        request.signed(&webhooks.sealer, tenant, &subscription, delivery_id, times).await?
+    } else {
+        request
+    };
     describe(&input, webhook);
     let answer = send(&webhooks.outbound, webhook, request).await;
     describe_answer(&answer);
     let ended_at = webhooks.clock.now();
-    let verdict = verdict(&answer, input.tried, ended_at, rand::random());
+    let retry = webhook.retry.clone().unwrap_or_default();
+    let verdict = verdict(&retry, &answer, input.tried, ended_at, rand::random());
     let attempt = DeliveryAttempt {
         attempt: input.delivery.attempt,
         started_at,
@@ -160,12 +185,42 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     );
     let Verdict { next, is_gone, .. } = verdict;
     if is_gone {
-        disable(&webhooks, tenant, record, &webhook.url, &input.delivery.id).await?;
+        let gone = Gone {
+            url: &webhook.url,
+            delivery_id: &input.delivery.id,
+            event: &event,
+            envelope: &envelope,
+        };
+        disable(&webhooks, tenant, record, &gone).await?;
     }
     Ok(Outcome {
         attempt: Some(attempt),
         next,
     })
+}
+
+/// Returns what the delivery must wait for before its request.
+async fn wait(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    webhook: &WebhookTarget,
+    input: &AttemptInput,
+    now: UtcTime,
+) -> Result<Option<Next>> {
+    if let Some(lane) = &input.lane
+        && let Some(pause_ms) = webhooks.turns.wait(tenant, lane, input.waits).await?
+    {
+        return Ok(Some(Next::WaitForTurn(pause_ms)));
+    }
+    let Some(rate) = webhook.rate_per_second else {
+        return Ok(None);
+    };
+    if input.slot.is_some_and(|slot| slot.is_now(rate, now)) {
+        return Ok(None);
+    }
+    let subscription = &input.delivery.subscription_id;
+    let slot = webhooks.rates.reserve(tenant, subscription, rate, now).await?;
+    Ok((!slot.is_now(rate, now)).then_some(Next::WaitForSlot(slot)))
 }
 
 /// Says in the attempt's span what it calls: not the path and the query of the URL, which may be secrets.
@@ -254,26 +309,39 @@ fn unwanted(why: &str) -> Outcome {
     }
 }
 
+/// Delivery whose receiver is permanently gone.
+struct Gone<'a> {
+    url: &'a str,
+    delivery_id: &'a str,
+    event: &'a EventRecord,
+    envelope: &'a Envelope,
+}
+
 /// Disables a subscription whose receiver is permanently gone, unless its URL has changed meanwhile.
 async fn disable(
     webhooks: &Webhooks,
     tenant: &Tenant,
     mut record: SubscriptionRecord,
-    url: &str,
-    delivery_id: &str,
+    gone: &Gone<'_>,
 ) -> Result<()> {
     let mut races = Races::new(&RacePolicy::RECORD, "a subscription");
     loop {
         let mut subscription = StoredSubscription::from_record(&record)?;
-        let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);
+        let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == gone.url);
         if !is_same || !subscription.enabled {
             return Ok(());
         }
         let system = Principal::system(tenant);
         let now = webhooks.clock.now();
-        subscription.disable_as_gone(delivery_id, system.reference(), now);
+        subscription.disable_as_gone(gone.delivery_id, system.reference(), now);
         let next = subscription.record(record.revision + 1)?;
-        if webhooks.subscriptions.save(tenant, &record, &next).await? == records::Outcome::Done {
+        let report =
+            SystemEvent::subscription_disabled(&subscription, gone.event, gone.envelope, gone.delivery_id)?;
+        let saved = match report.map(|report| report.record(tenant, now)).transpose()? {
+            None => webhooks.subscriptions.save(tenant, &record, &next).await?,
+            Some(report) => save_with(webhooks, tenant, (&record, &next), report).await?,
+        };
+        if saved == records::Outcome::Done {
             warn!(
                 subscription_id = subscription.id,
                 "a subscription is disabled: its receiver is gone"
@@ -290,4 +358,22 @@ async fn disable(
             None => return Ok(()),
         }
     }
+}
+
+/// Writes a disabled subscription with the event about it, and publishes the event.
+async fn save_with(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    (before, next): (&SubscriptionRecord, &SubscriptionRecord),
+    report: EventRecord,
+) -> Result<records::Outcome> {
+    webhooks.events.prepare(tenant, report.received_at).await?;
+    let report = webhooks.events.insertion(tenant, report).await?;
+    let subscriptions = &webhooks.subscriptions;
+    let saved = subscriptions.save_with(tenant, before, next, &report).await?;
+    if saved == records::Outcome::Done {
+        metrics::event_accepted(Category::System.as_str());
+        publish_stored(webhooks.bus.as_ref(), &report.event).await;
+    }
+    Ok(saved)
 }

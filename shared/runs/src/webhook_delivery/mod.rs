@@ -5,6 +5,9 @@
 //! [`RETRY`] ends early. After a pause of some minutes the run continues as a new one: the contract sets the
 //! timestamp of a delivery when its workflow starts, and receivers refuse a timestamp older than 15 minutes.
 //!
+//! Where the target says so, a delivery waits before its first request: for the deliveries of its lane that are
+//! before it (`crate::lanes`), and for the second that its rate gives it. Both waits are timers of the run.
+//!
 //! Its runs start and end without events; otherwise a subscription to workflow events would deliver its own
 //! deliveries. Hints at the runs of one subscription form a group of the fair queue, so a slow receiver
 //! delays only its own deliveries. The sweeper, which wakes a run after a longer pause, knows the account
@@ -18,6 +21,8 @@ mod verdict;
 use std::time::Duration;
 
 use events::delivery::DeliveryRef;
+use events::records::lanes::LanePlace;
+use events::records::rates::Slot;
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -26,7 +31,10 @@ use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
 pub use attempt::{Webhooks, attempt};
 pub use outcome::{AttemptInput, Next, Outcome};
-pub use verdict::RETRY_SCHEDULE_MS;
+pub use request::Request;
+
+use crate::lanes;
+use outcome::is_zero;
 
 pub const WORKFLOW_TYPE: &str = workflow::records::FREQUENT_TYPE;
 /// Name of the activity that makes an attempt.
@@ -60,22 +68,87 @@ pub struct WebhookInput {
     /// not overdue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_since: Option<UtcTime>,
+    /// Place of the delivery in its lane; None where it waits for no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LanePlace>,
+    /// How often it has waited for its turn.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waits: u32,
+    /// Second that is reserved for the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
 }
 
 pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure> {
+    let lane = input.lane.clone();
+    let end = deliver(&context, input).await;
+    if let (Some(lane), false) = (lane, matches!(end, Ok(End::Renewed(_)))) {
+        lanes::leave(&context, &lane).await;
+    }
+    match end? {
+        End::Delivered { report, attempts } => {
+            context.report_delivery(report);
+            Ok(json!({ "attempts": attempts }))
+        }
+        End::Failed { report, why } => {
+            context.report_delivery(report);
+            Err(Failure::permanent("DeliveryFailed", why))
+        }
+        End::Unwanted(report) => {
+            context.report_delivery(report);
+            context.cancel();
+            Err(Failure::canceled())
+        }
+        End::Renewed(input) => Err(context.continue_as_new(&input)),
+    }
+}
+
+/// End of a run.
+enum End {
+    Delivered {
+        report: DeliveryReport,
+        attempts: u32,
+    },
+    Failed {
+        report: DeliveryReport,
+        why: String,
+    },
+    Unwanted(DeliveryReport),
+    /// Another run continues with this input.
+    Renewed(WebhookInput),
+}
+
+async fn deliver(context: &Context, input: WebhookInput) -> Result<End, Failure> {
     let WebhookInput {
         event_id,
         mut delivery,
         mut tried,
         mut late_since,
+        lane,
+        mut waits,
+        mut slot,
     } = input;
-    let retries = context.signals(RETRY);
+    let (retries, turns) = (context.signals(RETRY), context.signals(lanes::TURN));
     loop {
         let call = AttemptInput {
             event_id: event_id.clone(),
             delivery: delivery.clone(),
             tried,
             started_at: context.started_at(),
+            lane: lane.clone(),
+            waits,
+            slot: slot.take(),
+        };
+        let renewed = |delivery, tried, late_since, (waits, slot)| {
+            End::Renewed(WebhookInput {
+                event_id: event_id.clone(),
+                delivery,
+                tried,
+                late_since,
+                lane: lane.clone(),
+                waits,
+                slot,
+            })
         };
         let made = context.activity::<Outcome>(ATTEMPT, &call);
         // The limit applies to all runs together.
@@ -93,36 +166,46 @@ pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure
         };
         let pause_ms = match next {
             Next::Done => {
-                context.report_delivery(report);
-                return Ok(json!({ "attempts": delivery.attempt }));
+                let attempts = delivery.attempt;
+                return Ok(End::Delivered { report, attempts });
             }
             Next::GiveUp(why) => {
-                context.report_delivery(DeliveryReport {
+                let report = DeliveryReport {
                     last_error: Some(why.clone()),
                     ..report
-                });
-                return Err(Failure::permanent("DeliveryFailed", why));
+                };
+                return Ok(End::Failed { report, why });
             }
             Next::Unwanted(why) => {
-                context.report_delivery(DeliveryReport {
+                return Ok(End::Unwanted(DeliveryReport {
                     last_error: Some(why),
                     ..report
-                });
-                context.cancel();
-                return Err(Failure::canceled());
-            }
-            Next::Renew => {
-                return Err(context.continue_as_new(&WebhookInput {
-                    event_id,
-                    delivery,
-                    tried,
-                    late_since: Some(since),
                 }));
             }
+            Next::Renew => return Ok(renewed(delivery, tried, Some(since), (waits, None))),
+            Next::WaitForTurn(pause_ms) => {
+                let is_behind = pause_ms > lanes::SETTLE_MS;
+                waits = if is_behind { waits + 1 } else { waits };
+                lanes::pause(context, pause_ms, &turns).await?;
+                if is_old(context) {
+                    return Ok(renewed(delivery, tried, None, (waits, None)));
+                }
+                continue;
+            }
+            Next::WaitForSlot(next) => {
+                let start = UtcTime::EPOCH.plus_ms(u64::try_from(next.second * 1_000).unwrap_or_default());
+                context
+                    .timer(Duration::from_millis(start.millis_since(context.now())))
+                    .await?;
+                slot = Some(next);
+                if is_old(context) {
+                    return Ok(renewed(delivery, tried, None, (waits, slot)));
+                }
+                continue;
+            }
             Next::After(_) if delivery.attempt >= MAX_ATTEMPTS => {
-                context.report_delivery(report);
                 let why = format!("It was tried {MAX_ATTEMPTS} times.");
-                return Err(Failure::permanent("DeliveryFailed", why));
+                return Ok(End::Failed { report, why });
             }
             Next::After(pause_ms) => pause_ms,
         };
@@ -143,13 +226,13 @@ pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure
         };
         waiting.cancel();
         delivery.attempt += 1;
-        if context.now().millis_since(context.started_at()) > MAX_AGE_MS {
-            return Err(context.continue_as_new(&WebhookInput {
-                event_id,
-                delivery,
-                tried,
-                late_since: None,
-            }));
+        if is_old(context) {
+            return Ok(renewed(delivery, tried, None, (waits, None)));
         }
     }
+}
+
+/// Whether another run should continue, which signs with a later time.
+fn is_old(context: &Context) -> bool {
+    context.now().millis_since(context.started_at()) > MAX_AGE_MS
 }

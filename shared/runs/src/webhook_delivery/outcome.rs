@@ -2,6 +2,8 @@
 
 use events::delivery::DeliveryRef;
 use events::records::deliveries::DeliveryAttempt;
+use events::records::lanes::LanePlace;
+use events::records::rates::Slot;
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,20 @@ pub struct AttemptInput {
     pub tried: usize,
     /// Start of the run: the timestamp that is signed.
     pub started_at: UtcTime,
+    /// Place of the delivery in its lane, until it had its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LanePlace>,
+    /// How often the delivery has waited for its turn.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waits: u32,
+    /// Second that is reserved for the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+pub(super) const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,6 +51,11 @@ pub enum Next {
     GiveUp(String),
     /// The subscription no longer wants the event, for this reason.
     Unwanted(String),
+    /// Nothing was sent: another delivery of the lane is first. Looks again after this pause, in milliseconds, or
+    /// on the signal of the lane.
+    WaitForTurn(u64),
+    /// Nothing was sent: the request has this second.
+    WaitForSlot(Slot),
     /// A new run repeats the attempt: this run started too long ago to sign with its start time.
     Renew,
 }

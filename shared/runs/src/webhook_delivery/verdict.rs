@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
+use events::target::Retry;
 use platform::UtcTime;
 use platform::outbound::{OutboundError, retry_after_ms};
 
 use super::outcome::{Answer, Next};
 
-/// Pauses after the first attempt, the second, and so on, in milliseconds. One more attempt follows the last
-/// pause.
-pub const RETRY_SCHEDULE_MS: [u64; 9] = [
-    5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000,
-];
 /// A pause varies by up to this fraction, so that deliveries that failed together do not retry together.
 const JITTER: f64 = 0.2;
 
@@ -27,6 +23,7 @@ pub(super) struct Verdict {
 
 /// Evaluates an attempt that `tried` attempts preceded. `chance` is from 0 to 1.
 pub(super) fn verdict(
+    retry: &Retry,
     answer: &Result<Answer, OutboundError>,
     tried: usize,
     now: UtcTime,
@@ -42,7 +39,7 @@ pub(super) fn verdict(
         }
         Ok(answer) => {
             let status = answer.status;
-            let may_pass = matches!(status, 408 | 425 | 429) || status >= 500;
+            let may_pass = retry.retries(status);
             let hint = match status {
                 300..400 => ", a redirect, which is not followed",
                 410 => ", so the subscription is disabled",
@@ -58,7 +55,7 @@ pub(super) fn verdict(
             (format!("Nothing was delivered to the URL: {error}."), may_pass)
         }
     };
-    let next = match pause(answer, tried, now, chance) {
+    let next = match pause(retry, answer, tried, now, chance) {
         Some(pause) if may_pass => Next::After(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
         None if may_pass => Next::GiveUp(format!("{error} It was the last attempt.")),
         _ => Next::GiveUp(error.clone()),
@@ -73,12 +70,13 @@ pub(super) fn verdict(
 /// Returns the pause after an attempt; None after the last. A `Retry-After` of the receiver extends the
 /// pause, up to twice the scheduled one.
 fn pause(
+    retry: &Retry,
     answer: &Result<Answer, OutboundError>,
     tried: usize,
     now: UtcTime,
     chance: f64,
 ) -> Option<Duration> {
-    let step = Duration::from_millis(*RETRY_SCHEDULE_MS.get(tried)?);
+    let step = Duration::from_millis(retry.pause_ms(tried)?);
     let scattered = step.mul_f64(1.0 + JITTER * (2.0 * chance.clamp(0.0, 1.0) - 1.0));
     let text = answer
         .as_ref()
@@ -92,7 +90,13 @@ fn pause(
 
 #[cfg(test)]
 mod tests {
+    use events::target::RETRY_SCHEDULE_MS;
+
     use super::*;
+
+    fn verdict(answer: &Result<Answer, OutboundError>, tried: usize, now: UtcTime, chance: f64) -> Verdict {
+        super::verdict(&Retry::default(), answer, tried, now, chance)
+    }
 
     fn answered(status: u16, retry_after: Option<&str>) -> Result<Answer, OutboundError> {
         Ok(Answer {
@@ -165,5 +169,21 @@ mod tests {
             let verdict = verdict(&answered(503, Some(retry_after)), 0, now(), 0.5);
             assert_eq!(verdict.next, Next::After(pause), "{retry_after}");
         }
+    }
+
+    #[test]
+    fn a_target_has_its_own_statuses_and_pauses() {
+        let retry = serde_json::json!({ "schedule_seconds": [60], "statuses": [404, "5xx"] });
+        let retry: Retry = serde_json::from_value(retry).unwrap();
+        let next = |status, tried| super::verdict(&retry, &answered(status, None), tried, now(), 0.5).next;
+        assert_eq!(next(404, 0), Next::After(60_000));
+        assert!(matches!(next(404, 1), Next::GiveUp(_)));
+        assert!(matches!(next(429, 0), Next::GiveUp(_)));
+        assert_eq!(next(200, 0), Next::Done);
+        let slow = Err(OutboundError::TooSlow(Duration::from_secs(10)));
+        assert_eq!(
+            super::verdict(&retry, &slow, 0, now(), 0.5).next,
+            Next::After(60_000)
+        );
     }
 }

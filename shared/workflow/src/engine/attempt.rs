@@ -145,6 +145,7 @@ impl Engine {
             private_to,
             lineage,
             api: self.services.api.clone(),
+            engine: Some(self.clone()),
         };
         // A panic before the first await happens inside this block too.
         let running = AssertUnwindSafe(async move { code(context, input).await }).catch_unwind();

@@ -2,11 +2,16 @@
 //! agree.
 
 use events::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
+use events::records::events::EventRecord;
+use events::system_event::SystemEvent;
+use platform::{Result, Tenant};
 
+use super::Engine;
 use crate::draft::Draft;
 use crate::event::EventKind;
 use crate::state::DeliveryLink;
 use crate::status::RunStatus;
+use crate::store::Commit;
 
 /// Returns the link to the delivery that a new run keeps.
 pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
@@ -76,6 +81,32 @@ pub(super) fn delivery_of(runs: &mut [Draft], requested: Option<DeliveryWrite>) 
     Some(DeliveryWrite::Change(change))
 }
 
+impl Engine {
+    /// Returns the event about the delivery that a commit lets fail, which is written with the commit; None
+    /// where it lets none fail.
+    pub(super) async fn failure_event(
+        &self,
+        tenant: &Tenant,
+        commit: &Commit,
+    ) -> Result<Option<EventRecord>> {
+        let (Some(draft), Some(DeliveryWrite::Change(change))) = (commit.runs.first(), &commit.delivery)
+        else {
+            return Ok(None);
+        };
+        if change.status != DeliveryStatus::Failed {
+            return Ok(None);
+        }
+        let Some(before) = self.services.store.find_delivery(tenant, &change.id).await? else {
+            return Ok(None);
+        };
+        let lineage = draft.state.lineage.clone();
+        let event = SystemEvent::delivery_failed(&before.after(change), lineage)?;
+        event
+            .map(|event| event.record_as(tenant, self.new_id(), draft.now))
+            .transpose()
+    }
+}
+
 fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
     let before = draft.state.delivery.as_ref().map(|link| link.status);
     let is_under_way = draft
@@ -102,9 +133,20 @@ fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
 fn why_ended(draft: &Draft) -> Option<String> {
     match &draft.new_events().last()?.kind {
         EventKind::WorkflowExecutionFailed { failure } => Some(failure.message.clone()),
-        EventKind::WorkflowExecutionCanceled { .. } => Some("It was cancelled.".to_owned()),
+        EventKind::WorkflowExecutionCanceled { .. } => Some(match cancel_reason(draft) {
+            Some(reason) => format!("It was cancelled: {reason}"),
+            None => "It was cancelled.".to_owned(),
+        }),
         EventKind::WorkflowExecutionTerminated { .. } => Some("Its run was terminated.".to_owned()),
         EventKind::WorkflowExecutionTimedOut {} => Some("Its run took longer than it may.".to_owned()),
         _ => None,
     }
+}
+
+/// Returns the reason of the request to cancel, while the state has that event.
+fn cancel_reason(draft: &Draft) -> Option<&str> {
+    draft.state.tail.iter().rev().find_map(|event| match &event.kind {
+        EventKind::WorkflowExecutionCancelRequested { reason, .. } => reason.as_deref(),
+        _ => None,
+    })
 }

@@ -76,6 +76,7 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
             received_at: draft.now,
             private_to: draft.state.about.private_to().map(str::to_owned),
             lineage: draft.state.lineage.clone(),
+            addressee: None,
             matched_at: None,
         })
     });

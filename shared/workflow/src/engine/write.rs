@@ -49,6 +49,8 @@ impl Engine {
             warn_of_length(draft);
             draft.seal(commit_id.clone())?;
         }
+        let of_runs = commit.events.len();
+        commit.events.extend(self.failure_event(tenant, &commit).await?);
         let committed = match self.services.store.commit(tenant, &commit).await {
             Ok(committed) => committed,
             Err(cause) => match self.find_commit(tenant, &commit, &commit_id).await {
@@ -72,8 +74,13 @@ impl Engine {
             }
             Committed::Done => {}
         }
-        for event in &commit.events {
-            metrics::event_accepted(Category::Workflow.as_str());
+        for (index, event) in commit.events.iter().enumerate() {
+            let category = if index < of_runs {
+                Category::Workflow
+            } else {
+                Category::System
+            };
+            metrics::event_accepted(category.as_str());
             publish::publish_stored(self.services.bus.as_ref(), event).await;
         }
         let (mut states, mut changed) = (Vec::new(), commit.updates.map(|updates| updates.run_id));

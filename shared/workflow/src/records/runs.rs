@@ -1,7 +1,7 @@
 //! Stores workflow runs: their states, and the events that a state no longer contains, both as JSON texts.
 //! Every write of a run requires the `version` that was read.
 
-use events::records::deliveries::Deliveries;
+use events::records::deliveries::{Deliveries, DeliveryRecord};
 use events::records::events::Events;
 use events::records::listing_shards::ListingShards;
 use events::retention::Retention;
@@ -64,6 +64,11 @@ impl Runs {
             events: Events::new(events.clone()),
             deliveries: Deliveries::new(events),
         }
+    }
+
+    /// Returns the delivery that a run carries out.
+    pub async fn find_delivery(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
+        self.deliveries.find(tenant, id).await
     }
 
     /// Sets how long ended runs and their deliveries are kept.

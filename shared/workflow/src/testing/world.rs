@@ -265,6 +265,7 @@ impl World {
             private_to: draft.state.about.private_to().map(str::to_owned),
             lineage: draft.state.lineage.clone(),
             api: None,
+            engine: None,
             heartbeat: Arc::new(move |details| {
                 *hearing.lock() = Some(details);
                 Box::pin(async { Ok(()) })

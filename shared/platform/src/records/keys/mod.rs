@@ -63,6 +63,8 @@
 //! | the same of one status, except succeeded, and pending for a webhook | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
 //! | the same of one subscription | events, gsi3 | `A#P#deliveries#subscription#<id>` | `<creation>#<id>` |
 //! | the same of one event | events, gsi4 | `A#P#deliveries#event#<id>` | `<creation>#<id>` |
+//! | the deliveries that wait in a lane, by the arrival of their events | events | `A#P#lane#<lane>` | `<time received>#<event id>` |
+//! | the second that the next request to a receiver may have | events | `A#P#delivery-rate#<subscription id>` | `next` |
 //! | the events of a project that are not archived | events, gsi1 | `A#P#events-tail` | `<time received>#<id>` |
 //! | an audit record | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of a project that are not archived | audit, gsi1 | `A#P#audit-tail` | `<time>#<id>` |
@@ -396,6 +398,18 @@ pub fn deliveries_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> St
 
 pub fn delivery_time(created: UtcTime, id: &str) -> String {
     format!("{created}#{id}")
+}
+
+pub fn lane(tenant: &Tenant, lane: &str) -> String {
+    pk(tenant, &format!("lane#{lane}"))
+}
+
+pub fn lane_place(tenant: &Tenant, lane: &str, place: &str) -> Key {
+    Key::new(self::lane(tenant, lane), place)
+}
+
+pub fn delivery_rate(tenant: &Tenant, subscription: &str) -> Key {
+    Key::new(pk(tenant, &format!("delivery-rate#{subscription}")), "next")
 }
 
 /// Parses the account, project and event in an event's partition key.

@@ -1,0 +1,73 @@
+//! `POST /events/deliveries/{delivery_id}/cancel`: ends an open delivery.
+
+use aide::axum::routing::{ApiMethodRouter, post_with};
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use events::records::deliveries::DeliveryRecord;
+use platform::auth::permission::WriteEvents;
+use platform::http::openapi::problem;
+use platform::http::{Call, OptionalJson, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Error, ErrorKind, Platform, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::delivery_get::DeliveryPath;
+
+/// Maximum length of a reason, in characters.
+const MAX_REASON: usize = 2_000;
+
+/// Why a delivery is cancelled. The body may be left out.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CancelDelivery {
+    /// Reason, which becomes part of the delivery's `last_error`; at most 2,000 characters.
+    pub reason: Option<String>,
+}
+
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "event_delivery").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .id("cancelDelivery")
+        .tag("subscriptions")
+        .summary("Cancel a delivery")
+        .description(
+            "Asks an open delivery to end: no attempt follows, and in a moment its status is `cancelled`, with the reason in \
+             `last_error`. A request that is under way is not called back. The run of a workflow, agent or process target is cancelled, \
+             and its code may clean up first. `retry` makes a cancelled delivery after all.\n\n\
+             Side effects: an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<DeliveryRecord>, _>(|response| {
+            response.description("The delivery, which may still have its old status for a moment.")
+        })
+        .with(problem(
+            ErrorKind::Conflict,
+            "The delivery has ended.",
+            "The delivery '0197f3c2-8a41-7d0e-9b1c-000000000009' has ended; it is succeeded.",
+        ))
+}
+
+async fn handler(
+    call: Call<WriteEvents>,
+    State(app): State<App>,
+    Path(path): Path<DeliveryPath>,
+    OptionalJson(body): OptionalJson<CancelDelivery>,
+) -> Result<Reply<DeliveryRecord>> {
+    let tenant = call.tenant()?;
+    let reason = body.reason.as_deref().filter(|reason| !reason.is_empty());
+    if reason.is_some_and(|reason| reason.chars().count() > MAX_REASON) {
+        return Err(Error::invalid_field(
+            "reason",
+            format!("has at most {MAX_REASON} characters."),
+        ));
+    }
+    app.changing(&call, &path.delivery_id).await?;
+    let redelivery = app.redelivery_by(&call);
+    redelivery.cancel(&tenant, &path.delivery_id, reason).await?;
+    let deliveries = &app.redelivery.parts.deliveries;
+    deliveries.get(&tenant, &path.delivery_id).await.map(Reply::ok)
+}
