@@ -134,8 +134,10 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         Some(subscription) => addressed(matcher, event.tenant, subscription).await?,
         None => matcher.sets.matches(event.tenant, &event_to_match).await?,
     };
+    let mut by_priority: Vec<&Match> = matches.iter().collect();
+    by_priority.sort_by_key(|matched| matched.subscription.priority);
     let mut starts = Vec::new();
-    for matched in &matches {
+    for matched in by_priority {
         starts.push(begin(matcher, event, matched));
     }
     let started: Vec<Result<()>> = stream::iter(starts)

@@ -13,6 +13,7 @@ use events::records::events::Events;
 use parking_lot::Mutex;
 use platform::bus::Bus;
 use platform::objects::Objects;
+use platform::queue::Priority;
 use platform::queue::{Delivery, Queue};
 use platform::records::keys::{self, DueKind};
 use platform::records::store::{Item, Page, Position, RecordStore, Step, Written};
@@ -116,7 +117,7 @@ async fn timers_of_a_minute_are_hinted_within_half_of_it() {
     for number in 0..TIMERS {
         let due_at = now.plus_ms(number * 60_000 / TIMERS);
         let id = platform::ids::new_id(due_at);
-        let key = keys::run(&tenant, &id).with_due(DueKind::Runs.shard_of(&id), due_at);
+        let key = keys::run(&tenant, &id).with_due(DueKind::Runs(Priority::Normal).shard_of(&id), due_at);
         let outcome = runs
             .put(&key, &json!({ "status": "RUNNING" }), Condition::Absent)
             .await;

@@ -30,9 +30,17 @@ pub struct Function {
 }
 
 impl Function {
-    /// Returns the queue whose URL is in a variable, for receiving.
-    pub fn inbox(&self, variable: Variable) -> Result<impl Inbox + use<>, ConfigError> {
-        Ok(self.aws.inbox(self.deployment.environment().required(variable)?))
+    /// Returns the queues whose URLs are in these variables, for receiving. The first is required.
+    pub fn inbox(&self, variables: &[Variable]) -> Result<impl Inbox + use<>, ConfigError> {
+        let environment = self.deployment.environment();
+        let mut urls = Vec::new();
+        for (place, variable) in variables.iter().enumerate() {
+            match place {
+                0 => urls.push(environment.required(*variable)?),
+                _ => urls.extend(environment.optional(*variable).map(str::to_owned)),
+            }
+        }
+        Ok(self.aws.inbox(urls))
     }
 }
 

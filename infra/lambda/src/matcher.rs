@@ -12,7 +12,7 @@ use crate::{Function, queue};
 pub async fn run(function: &Function, registry: Registry) -> Result<(), Error> {
     let engine = Wiring::from_deployment(&function.deployment)?.engine(registry)?;
     let matcher = Matcher::from_deployment(&function.deployment, engine)?;
-    let inbox = function.inbox(variables::EVENT_QUEUE)?;
+    let inbox = function.inbox(&[variables::EVENT_QUEUE])?;
     queue::receive(&inbox, &matcher.clock, async |batch| {
         handle(&matcher, batch).await
     })

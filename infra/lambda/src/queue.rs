@@ -53,7 +53,7 @@ pub async fn consume(
     let postponed = failed
         .iter()
         .filter_map(|id| receipts.get(id))
-        .map(|(receipt, receives)| inbox.postpone(receipt, back_off(*receives)));
+        .map(|receipt| inbox.postpone(&receipt.queue_arn, &receipt.handle, back_off(receipt.receives)));
     // On a timeout the message returns after the visibility timeout.
     if timeout(POSTPONING, join_all(postponed)).await.is_err() {
         warn!("the back-off of failed messages is not set in time");
@@ -70,14 +70,23 @@ fn failure(message_id: String) -> BatchItemFailure {
     failure
 }
 
-/// Returns the id of a message, its receipt handle, and its receive count.
-fn receipt(message: &SqsMessage) -> Option<(String, (String, u32))> {
+/// Receipt of a message.
+struct Receipt {
+    queue_arn: String,
+    handle: String,
+    /// How often the message was received.
+    receives: u32,
+}
+
+/// Returns the id of a message, and its receipt.
+fn receipt(message: &SqsMessage) -> Option<(String, Receipt)> {
     let receives = message.attributes.get("ApproximateReceiveCount");
-    let receives = receives.and_then(|count| count.parse().ok()).unwrap_or(1);
-    Some((
-        message.message_id.clone()?,
-        (message.receipt_handle.clone()?, receives),
-    ))
+    let receipt = Receipt {
+        queue_arn: message.event_source_arn.clone()?,
+        handle: message.receipt_handle.clone()?,
+        receives: receives.and_then(|count| count.parse().ok()).unwrap_or(1),
+    };
+    Some((message.message_id.clone()?, receipt))
 }
 
 #[cfg(test)]
@@ -93,6 +102,7 @@ mod tests {
     fn message(id: &str, body: &str, receives: &str) -> SqsMessage {
         serde_json::from_value(json!({
             "messageId": id,
+            "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:tasks",
             "receiptHandle": format!("receipt of {id}"),
             "body": body,
             "attributes": { "ApproximateReceiveCount": receives },
@@ -107,7 +117,8 @@ mod tests {
 
     #[async_trait]
     impl Inbox for Postponements {
-        async fn postpone(&self, receipt_handle: &str, delay: Duration) {
+        async fn postpone(&self, queue_arn: &str, receipt_handle: &str, delay: Duration) {
+            assert!(queue_arn.ends_with(":tasks"));
             let pause = (receipt_handle.to_owned(), delay.as_secs());
             self.0.lock().unwrap().push(pause);
         }

@@ -27,6 +27,11 @@ pub async fn run(function: &Function, registry: Registry) -> Result<(), Error> {
         ..Wiring::from_deployment(deployment)?
     };
     let engine = wiring.engine(runs::with_activities(registry, &services))?;
-    let inbox = function.inbox(variables::TASK_QUEUE)?;
+    let queues = [
+        variables::TASK_QUEUE,
+        variables::HIGH_TASK_QUEUE,
+        variables::LOW_TASK_QUEUE,
+    ];
+    let inbox = function.inbox(&queues)?;
     queue::receive(&inbox, &wiring.clock, async |batch| handle(&engine, batch).await).await
 }

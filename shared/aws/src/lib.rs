@@ -26,7 +26,7 @@ use platform::records::store::RecordStore;
 use platform::sealing::Sealer;
 use platform::secrets::SecretStore;
 use platform::signing::SigningKey;
-use sqs::SqsQueue;
+use sqs::{SqsInbox, SqsQueue};
 
 pub use bedrock::Bedrock;
 pub use config::{Keys, SdkConfig, sdk_config_for};
@@ -74,9 +74,9 @@ impl Aws {
         Objects::new(self.objects(), name)
     }
 
-    /// Returns the queue at this URL, for receiving.
-    pub fn inbox(&self, url: String) -> impl Inbox + use<> {
-        SqsQueue::connect(&self.sdk, url)
+    /// Returns the queues at these URLs, for receiving.
+    pub fn inbox(&self, urls: Vec<String>) -> impl Inbox + use<> {
+        SqsInbox::connect(&self.sdk, urls)
     }
 
     /// Returns the deployed function of this process.

@@ -62,10 +62,38 @@ fn delay_seconds(delivery: Delivery<'_>) -> Option<i32> {
     i32::try_from(seconds).ok().filter(|seconds| *seconds > 0)
 }
 
+/// Queues of one consumer.
+pub struct SqsInbox {
+    client: Client,
+    urls: Vec<String>,
+}
+
+impl SqsInbox {
+    pub fn connect(sdk: &SdkConfig, urls: Vec<String>) -> Self {
+        Self {
+            client: Client::new(sdk),
+            urls,
+        }
+    }
+
+    /// Returns the URL of a queue; both its ARN and its URL end with its name.
+    fn url(&self, arn: &str) -> Option<&String> {
+        let name = arn.rsplit(':').next();
+        self.urls.iter().find(|url| url.rsplit('/').next() == name)
+    }
+}
+
 #[async_trait]
-impl Inbox for SqsQueue {
-    async fn postpone(&self, receipt_handle: &str, delay: Duration) {
-        let request = self.client.change_message_visibility().queue_url(&self.url);
+impl Inbox for SqsInbox {
+    async fn postpone(&self, queue_arn: &str, receipt_handle: &str, delay: Duration) {
+        let Some(url) = self.url(queue_arn) else {
+            warn!(
+                queue_arn,
+                "the back-off of a failed message is not set: no variable names its queue"
+            );
+            return;
+        };
+        let request = self.client.change_message_visibility().queue_url(url);
         let request = request
             .receipt_handle(receipt_handle)
             .visibility_timeout(i32::try_from(delay.as_secs()).unwrap_or(i32::MAX));

@@ -3,6 +3,7 @@
 use crate::records::subscriptions::SubscriptionRecord;
 pub use platform::auth::RunAsRole;
 use platform::config::Secret;
+pub use platform::queue::Priority;
 use platform::{Error, Result, Tenant, UtcTime};
 use process::records::processes::Processes;
 use schemars::JsonSchema;
@@ -27,19 +28,6 @@ pub enum Scope {
     /// Events of the subscription's project.
     #[default]
     Project,
-}
-
-/// Label of a subscription for people; it does not affect when deliveries are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Priority {
-    /// More important than others.
-    High,
-    /// The default.
-    #[default]
-    Normal,
-    /// Less important than others.
-    Low,
 }
 
 /// Secrets that sign deliveries, each sealed.

@@ -80,6 +80,7 @@ impl ArchiveHints {
             delay,
             group: Some(&log.account),
             account: Some(&log.account),
+            ..Delivery::default()
         };
         let sent = timeout(PATIENCE, self.queue.send_as(&body, delivery)).await;
         let sent = sent.unwrap_or_else(|_| Err(Error::unavailable("the queue took too long")));

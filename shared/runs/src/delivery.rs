@@ -422,6 +422,7 @@ fn about(
         event_name: Some(envelope.action.clone()),
         rule_id: Some(subscription.id.clone()),
         rule_name: Some(subscription.name.clone()),
+        priority: subscription.priority,
         run_as_role: Some(subscription.run_as_role),
         interaction_name,
         memo,

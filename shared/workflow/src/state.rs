@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use events::records::deliveries::DeliveryStatus;
 use platform::auth::{RunAsRole, RunPrincipal};
+use platform::queue::Priority;
 use platform::trace::{self, TraceContext, TraceLink};
 use platform::{Tenant, UtcTime};
 use schemars::JsonSchema;
@@ -55,6 +56,9 @@ pub struct About {
     /// Interaction of an agent's conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_name: Option<String>,
+    /// Priority of the subscription that started the run, and of the runs that this one starts.
+    #[serde(skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
     pub visibility: Visibility,
     /// Role of the identity with which the run calls the platform; None for a run that calls nothing.
     #[serde(skip_serializing_if = "Option::is_none")]

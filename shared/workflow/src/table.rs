@@ -101,6 +101,7 @@ impl TableStore {
                 workflow_type: state.workflow_type.clone(),
                 document_id: state.about.document_id.clone(),
                 rule_id: state.about.rule_id.clone(),
+                priority: state.about.priority,
                 due_at,
                 removed_at: match removal {
                     Some(Removal::InSteps(at)) => Some(at),

@@ -7,7 +7,7 @@ use platform::bus::Bus;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
-use platform::queue::Queue;
+use platform::queue::{Queue, QueuesByPriority};
 use platform::{Clock, ids};
 
 use crate::api::Api;
@@ -40,7 +40,7 @@ impl Wiring {
         Ok(Self {
             runs: Runs::new(runs, events).retaining(retention),
             objects: deployment.bucket(variables::DATA_BUCKET)?,
-            queue: deployment.queue(variables::TASK_QUEUE)?,
+            queue: task_queues(deployment)?,
             bus: deployment.bus(variables::EVENT_BUS)?,
             clock: deployment.clock(),
             listener: None,
@@ -65,4 +65,17 @@ impl Wiring {
             api: self.api.clone(),
         }))
     }
+}
+
+/// Returns the queues of hints, by priority.
+pub fn task_queues(deployment: &Deployment) -> Result<Arc<dyn Queue>, ConfigError> {
+    let of = |variable| match deployment.environment().optional(variable) {
+        Some(_) => deployment.queue(variable),
+        None => deployment.queue(variables::TASK_QUEUE),
+    };
+    Ok(Arc::new(QueuesByPriority {
+        high: of(variables::HIGH_TASK_QUEUE)?,
+        normal: of(variables::TASK_QUEUE)?,
+        low: of(variables::LOW_TASK_QUEUE)?,
+    }))
 }

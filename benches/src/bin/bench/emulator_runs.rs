@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use events::records::listing_shards::ShardSchedule;
+use platform::queue::Priority;
 use platform::records::store::Item as RecordItem;
 use platform::{Tenant, stored_json};
 use serde_json::{Value, json};
@@ -117,6 +118,7 @@ fn filled_run(sample: &Item, id: &str, number: u64) -> Result<Item> {
         workflow_type: format!("Type{}", number % TYPES),
         document_id: Some(format!("document-{}", number % DOCUMENTS)),
         rule_id: Some(format!("rule-{}", number % RULES)),
+        priority: Priority::Normal,
         due_at: None,
         removed_at: None,
     };

@@ -19,7 +19,7 @@ async fn serve() -> Result<(), Error> {
     let config = config.fitting(environment, &AwsEnvironment::read())?;
     let archiver = Archiver::from_deployment(deployment, &config)?;
     let hints = ArchiveHints::from_deployment(deployment)?;
-    let inbox = function.inbox(variables::ARCHIVE_QUEUE)?;
+    let inbox = function.inbox(&[variables::ARCHIVE_QUEUE])?;
     lambda::queue::receive(&inbox, &Clock::System, async |batch| {
         archiver_function::handle(&archiver, &hints, batch).await
     })

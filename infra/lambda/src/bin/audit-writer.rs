@@ -9,7 +9,7 @@ use platform::records::audit::AuditTrail;
 async fn main() -> Result<(), Error> {
     let function = lambda::start()?;
     let trail = AuditTrail::new(function.deployment.table(variables::AUDIT_TABLE)?);
-    let inbox = function.inbox(variables::AUDIT_RETRY_QUEUE)?;
+    let inbox = function.inbox(&[variables::AUDIT_RETRY_QUEUE])?;
     lambda::queue::receive(&inbox, &Clock::System, async |batch| {
         audit_writer_function::handle(&trail, batch).await
     })

@@ -20,7 +20,7 @@ async fn serve() -> Result<(), Error> {
     let function = lambda::start()?;
     let (deployment, environment) = (&function.deployment, function.deployment.environment());
     let queue = deployment.queue(variables::IMPORT_QUEUE)?;
-    let inbox = function.inbox(variables::IMPORT_QUEUE)?;
+    let inbox = function.inbox(&[variables::IMPORT_QUEUE])?;
     let config = StoreConfig::from_environment(environment)?
         .in_background()
         .fitting(environment, &AwsEnvironment::read())?;

@@ -18,7 +18,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use platform::batch::{Batch, back_off};
-use platform::queue::{Delivery, Queue};
+use platform::queue::{Delivery, Priority, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -49,9 +49,17 @@ impl Settings {
 struct Message {
     id: String,
     group: Arc<str>,
-    account: Option<Arc<str>>,
+    owner: Option<Owner>,
+    priority: Priority,
     body: String,
     receives: u32,
+}
+
+/// Account and project of a group.
+#[derive(Clone)]
+struct Owner {
+    account: Arc<str>,
+    project: Arc<str>,
 }
 
 /// Order of messages: by earliest delivery time, then by age.
@@ -63,7 +71,8 @@ struct Group {
     in_flight: usize,
     /// Last turn, as a count of delivered messages.
     served: u64,
-    account: Option<Arc<str>>,
+    owner: Option<Owner>,
+    priority: Priority,
 }
 
 /// Messages of an account in the handler, over all of its groups.
@@ -72,6 +81,8 @@ struct Account {
     in_flight: usize,
     served: u64,
     groups: usize,
+    /// Last turn of each project.
+    projects: HashMap<Arc<str>, u64>,
 }
 
 #[derive(Default)]
@@ -190,10 +201,12 @@ impl LocalQueue {
             if let Some(mut message) = of_group.waiting.remove(&place) {
                 of_group.in_flight += 1;
                 of_group.served = delivered;
-                let account = of_group.account.as_ref().and_then(|name| accounts.get_mut(name));
-                if let Some(account) = account {
+                if let Some(owner) = &of_group.owner
+                    && let Some(account) = accounts.get_mut(&owner.account)
+                {
                     account.in_flight += 1;
                     account.served = delivered;
+                    account.projects.insert(Arc::clone(&owner.project), delivered);
                 }
                 message.receives += 1;
                 batch.push(message);
@@ -217,8 +230,9 @@ impl LocalQueue {
             let State { groups, accounts, .. } = &mut *state;
             if let Some(of_group) = groups.get_mut(&group) {
                 of_group.in_flight -= 1;
-                let account = of_group.account.as_ref().and_then(|name| accounts.get_mut(name));
-                if let Some(account) = account {
+                if let Some(owner) = &of_group.owner
+                    && let Some(account) = accounts.get_mut(&owner.account)
+                {
                     account.in_flight -= 1;
                 }
             }
@@ -249,11 +263,13 @@ impl State {
         let place = (Instant::now() + delay, self.next);
         let group = Arc::clone(&message.group);
         let of_group = self.groups.entry(Arc::clone(&group)).or_insert_with(|| {
-            if let Some(name) = &message.account {
-                self.accounts.entry(Arc::clone(name)).or_default().groups += 1;
+            if let Some(owner) = &message.owner {
+                let account = self.accounts.entry(Arc::clone(&owner.account));
+                account.or_default().groups += 1;
             }
             Group {
-                account: message.account.clone(),
+                owner: message.owner.clone(),
+                priority: message.priority,
                 ..Group::default()
             }
         });
@@ -264,16 +280,25 @@ impl State {
         self.show_head(&group, share);
     }
 
-    /// Returns the place of the next message: first the account with room that has waited longest for its
-    /// turn, then the group of it that has waited longest.
+    /// Returns the place of the next message: of the account with room that has waited longest for its turn,
+    /// of the project of it that has waited longest, the highest priority, and there the group that has waited
+    /// longest.
     fn next_in_turn(&self, now: Instant, account_share: usize) -> Option<Place> {
         let ready = self.heads.iter().take_while(|((at, _), _)| *at <= now);
         let turns = ready.filter_map(|(place, name)| {
             let group = self.groups.get(name)?;
-            let account = group.account.as_ref().and_then(|name| self.accounts.get(name));
-            let has_room = account.is_none_or(|account| account.in_flight < account_share);
-            let served = account.map_or(0, |account| account.served);
-            has_room.then_some(((served, group.served, *place), *place))
+            let (mut by_account, mut by_project) = (0, 0);
+            if let Some(owner) = &group.owner
+                && let Some(account) = self.accounts.get(&owner.account)
+            {
+                if account.in_flight >= account_share {
+                    return None;
+                }
+                by_account = account.served;
+                by_project = account.projects.get(&owner.project).copied().unwrap_or_default();
+            }
+            let turn = (by_account, by_project, group.priority, group.served, *place);
+            Some((turn, *place))
         });
         turns.min().map(|(_, place)| place)
     }
@@ -288,8 +313,8 @@ impl State {
                 self.heads.insert(*head, Arc::clone(group));
             }
             None if of_group.in_flight == 0 => {
-                let account = self.groups.remove(group).and_then(|group| group.account);
-                if let Some(name) = account
+                let owner = self.groups.remove(group).and_then(|group| group.owner);
+                if let Some(Owner { account: name, .. }) = owner
                     && let Some(account) = self.accounts.get_mut(&name)
                 {
                     account.groups -= 1;
@@ -318,10 +343,15 @@ impl Queue for SetAside {
 #[async_trait]
 impl Queue for LocalQueue {
     async fn send_as(&self, body: &str, delivery: Delivery<'_>) -> Result<()> {
+        let owner = delivery.account.map(|account| Owner {
+            account: account.into(),
+            project: delivery.project.unwrap_or_default().into(),
+        });
         let message = Message {
             id: ids::new_id(Clock::System.now()),
-            group: delivery.group.unwrap_or_default().into(),
-            account: delivery.account.map(Into::into),
+            group: group_of(&delivery),
+            owner,
+            priority: delivery.priority,
             body: body.to_owned(),
             receives: 0,
         };
@@ -330,6 +360,15 @@ impl Queue for LocalQueue {
         self.changed.notify_waiters();
         Ok(())
     }
+}
+
+/// A group has one project and one priority, so a name with several becomes several groups.
+fn group_of(delivery: &Delivery<'_>) -> Arc<str> {
+    let (name, project) = (
+        delivery.group.unwrap_or_default(),
+        delivery.project.unwrap_or_default(),
+    );
+    format!("{name} {project} {:?}", delivery.priority).into()
 }
 
 fn batch_of(messages: &[Message]) -> Batch {

@@ -226,3 +226,77 @@ async fn depth_tells_ready_messages_from_later_ones() {
     );
     assert_eq!(depth.oldest, Duration::from_secs(5));
 }
+
+/// Sends messages in this order to a queue that handles one at a time; returns the order in which it does.
+async fn order_of(messages: &[(&str, Delivery<'_>)]) -> Vec<String> {
+    let (handler, bodies) = failing(0);
+    let settings = Settings {
+        batch_size: 1,
+        ..SETTINGS
+    };
+    let queue = LocalQueue::new(settings);
+    for (body, delivery) in messages {
+        queue.send_as(body, *delivery).await.unwrap();
+    }
+    queue.consume(handler);
+    queue.drain().await;
+    let order = bodies.lock().clone();
+    order
+}
+
+fn of_project<'a>(project: &'a str, group: &'a str, priority: Priority) -> Delivery<'a> {
+    Delivery {
+        group: Some(group),
+        account: Some("acme"),
+        project: Some(project),
+        priority,
+        ..Delivery::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_of_a_project_come_by_priority() {
+    let of = |group, priority| of_project("shop", group, priority);
+    let order = order_of(&[
+        ("low 1", of("a", Priority::Low)),
+        ("normal 1", of("b", Priority::Normal)),
+        ("high 1", of("c", Priority::High)),
+        ("low 2", of("a", Priority::Low)),
+        ("normal 2", of("c", Priority::Normal)),
+        ("high 2", of("c", Priority::High)),
+    ])
+    .await;
+    assert_eq!(
+        order,
+        ["high 1", "high 2", "normal 1", "normal 2", "low 1", "low 2"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn high_priority_takes_no_turn_of_another_project_or_account() {
+    let busy = of_project("busy", "a", Priority::High);
+    let quiet = of_project("quiet", "b", Priority::Low);
+    let other = Delivery {
+        account: Some("globex"),
+        ..quiet
+    };
+    let order = order_of(&[
+        ("busy 1", busy),
+        ("busy 2", busy),
+        ("busy 3", busy),
+        ("quiet 1", quiet),
+        ("quiet 2", quiet),
+        (
+            "other 1",
+            Delivery {
+                group: Some("c"),
+                ..other
+            },
+        ),
+    ])
+    .await;
+    assert_eq!(
+        order,
+        ["busy 1", "other 1", "quiet 1", "busy 2", "quiet 2", "busy 3"]
+    );
+}

@@ -1,6 +1,7 @@
 //! Tests the limits of a run, and those of a table's transaction.
 
 use platform::ErrorKind;
+use platform::queue::Priority;
 use platform::stored_json;
 use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
@@ -30,6 +31,7 @@ async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
         workflow_type: "Listen".to_owned(),
         document_id: None,
         rule_id: None,
+        priority: Priority::Normal,
         due_at: None,
         removed_at: None,
     };

@@ -55,6 +55,14 @@ pub const TASK_QUEUE: Variable = variable(
     "MILLRACE_TASK_QUEUE",
     "URL of the SQS queue of hints at workflow runs that can go on",
 );
+pub const HIGH_TASK_QUEUE: Variable = variable(
+    "MILLRACE_HIGH_TASK_QUEUE",
+    "optional: URL of the SQS queue of hints of high priority; default MILLRACE_TASK_QUEUE",
+);
+pub const LOW_TASK_QUEUE: Variable = variable(
+    "MILLRACE_LOW_TASK_QUEUE",
+    "optional: URL of the SQS queue of hints of low priority; default MILLRACE_TASK_QUEUE",
+);
 pub const PAGE_TOKEN_KEY: Variable = variable(
     "MILLRACE_PAGE_TOKEN_KEY",
     "key, of any length, that encrypts the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
@@ -402,6 +410,8 @@ pub const ALL: &[Variable] = &[
     AUDIT_RETRY_QUEUE,
     RUNS_TABLE,
     TASK_QUEUE,
+    HIGH_TASK_QUEUE,
+    LOW_TASK_QUEUE,
     PAGE_TOKEN_KEY,
     PAGE_TOKEN_SECRET,
     EVENT_BUS,

@@ -152,7 +152,9 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     };
     let request = if webhook.is_signed() {
         let delivery_id = &input.delivery.id;
-        request.signed(&webhooks.sealer, tenant, &subscription, delivery_id, times).await?
+        request
+            .signed(&webhooks.sealer, tenant, &subscription, delivery_id, times)
+            .await?
     } else {
         request
     };

@@ -36,10 +36,7 @@ impl Request {
         let category = event.event_category.as_str();
         set(&mut headers, "x-service-event-category", category)?;
         set(&mut headers, "x-service-event-action", &event.action)?;
-        Ok(Self {
-            headers,
-            body: bytes,
-        })
+        Ok(Self { headers, body: bytes })
     }
 
     /// Adds the timestamps and the signatures by each secret of the subscription.

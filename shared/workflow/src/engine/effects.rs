@@ -100,6 +100,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         about: About {
             initiated_by: state.about.initiated_by.clone(),
             tenant_id: state.about.tenant_id.clone(),
+            priority: state.about.priority,
             visibility: state.about.visibility,
             run_as_role: state.about.run_as_role,
             document_id: document_of(input),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use platform::Tenant;
-use platform::queue::Delivery;
+use platform::queue::{Delivery, Priority};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -28,12 +28,11 @@ impl Engine {
     /// Sends a hint at a run that was not read, in the group of its account. A failure counts as a lost hint:
     /// the sweeper finds the run when it is due.
     pub(crate) async fn hint(&self, tenant: &Tenant, run_id: &str, delay_ms: u64) {
-        self.hint_as(tenant, run_id, tenant.account(), delay_ms).await;
+        let delivery = delivery(tenant, tenant.account(), Priority::Normal, delay_ms);
+        self.hint_as(tenant, run_id, delivery).await;
     }
 
-    /// Sends a hint in a group of the fair queue, so that a group with many hints does not delay the others.
-    async fn hint_as(&self, tenant: &Tenant, run_id: &str, group: &str, delay_ms: u64) {
-        let delivery = delivery(tenant, group, delay_ms);
+    async fn hint_as(&self, tenant: &Tenant, run_id: &str, delivery: Delivery<'_>) {
         if let Err(cause) = self.services.queue.send_as(&body(tenant, run_id), delivery).await {
             warn!(account = tenant.account(), project = tenant.project(), run_id, %cause, "hint not sent");
         }
@@ -50,7 +49,7 @@ impl Engine {
                         let delay_ms = run.due_at.millis_since(now);
                         (
                             body(&run.tenant, &run.run_id),
-                            delivery(&run.tenant, run.tenant.account(), delay_ms),
+                            delivery(&run.tenant, run.tenant.account(), run.priority, delay_ms),
                         )
                     })
                     .collect();
@@ -65,7 +64,8 @@ impl Engine {
     /// receiver may be slow.
     pub(crate) async fn hint_at(&self, tenant: &Tenant, state: &RunState, delay_ms: u64) {
         let group = state.about.rule_id.as_deref().unwrap_or(tenant.account());
-        self.hint_as(tenant, &state.run_id, group, delay_ms).await;
+        let delivery = delivery(tenant, group, state.about.priority, delay_ms);
+        self.hint_as(tenant, &state.run_id, delivery).await;
     }
 }
 
@@ -77,10 +77,13 @@ fn body(tenant: &Tenant, run_id: &str) -> String {
     serde_json::to_string(&hint).unwrap_or_default()
 }
 
-fn delivery<'a>(tenant: &'a Tenant, group: &'a str, delay_ms: u64) -> Delivery<'a> {
+/// A group of the fair queue with many hints does not delay the others.
+fn delivery<'a>(tenant: &'a Tenant, group: &'a str, priority: Priority, delay_ms: u64) -> Delivery<'a> {
     Delivery {
         delay: Duration::from_millis(delay_ms),
         group: Some(group),
         account: Some(tenant.account()),
+        project: Some(tenant.project()),
+        priority,
     }
 }

@@ -3,6 +3,7 @@
 use events::records::listing_shards::newest_first;
 use platform::clock::UtcTime;
 use platform::error::Result;
+use platform::queue::Priority;
 use platform::records::keys;
 use platform::records::keys::DueKind;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
@@ -91,6 +92,7 @@ pub struct DueRun {
     pub run_id: String,
     /// Earlier than the requested time.
     pub due_at: UtcTime,
+    pub priority: Priority,
 }
 
 impl Runs {
@@ -144,10 +146,13 @@ impl Runs {
         Ok((page.into_iter().map(|record| record.summary).collect(), more))
     }
 
-    /// Lists the runs of all projects with work due by a time, longest waiting first. Returns at most `most`
-    /// of each partition of the index; None returns all.
+    /// Lists the runs of all projects with work due by a time, by priority, longest waiting first. Returns at
+    /// most `most` of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
-        self.due_in(DueKind::Runs, by, most).await
+        let [high, normal, low] =
+            Priority::ALL.map(|priority| self.due_in(DueKind::Runs(priority), by, most));
+        let (high, normal, low) = futures::future::try_join3(high, normal, low).await?;
+        Ok([high, normal, low].concat())
     }
 
     /// Lists the runs with this kind of work.
@@ -157,6 +162,10 @@ impl Runs {
         by: UtcTime,
         most: Option<usize>,
     ) -> Result<Vec<DueRun>> {
+        let priority = match kind {
+            DueKind::Runs(priority) => priority,
+            _ => Priority::Normal,
+        };
         let records: Vec<DueRecord> = self.table.due(kind.shards(), by, most).await?;
         let runs = records.into_iter().filter_map(|due| {
             let (tenant, run) = keys::run_of(&due.pk)?;
@@ -164,6 +173,7 @@ impl Runs {
                 tenant,
                 run_id: run.to_owned(),
                 due_at: due.due_at,
+                priority,
             })
         });
         Ok(runs.collect())

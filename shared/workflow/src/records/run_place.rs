@@ -6,6 +6,7 @@
 
 use events::records::listing_shards::ShardSchedule;
 use platform::clock::UtcTime;
+use platform::queue::Priority;
 use platform::records::keys::DueKind;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Key, keys};
@@ -27,6 +28,7 @@ pub struct RunPlace {
     pub document_id: Option<String>,
     /// Subscription that started the run.
     pub rule_id: Option<String>,
+    pub priority: Priority,
     /// Time from which on the sweeper finds the run; None if no work is unfinished.
     pub due_at: Option<UtcTime>,
     /// Time at which the run must be removed in steps.
@@ -56,7 +58,7 @@ impl RunPlace {
             key = key.with_index(BY_RULE, by("rule", rule));
         }
         match (self.due_at, self.removed_at) {
-            (Some(at), _) => key.with_due(DueKind::Runs.shard_of(&self.run_id), at),
+            (Some(at), _) => key.with_due(DueKind::Runs(self.priority).shard_of(&self.run_id), at),
             (None, Some(at)) => key.with_due(DueKind::RunRemovals.shard_of(&self.run_id), at),
             (None, None) => key,
         }

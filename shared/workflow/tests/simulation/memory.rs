@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use platform::queue::Priority;
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
 use workflow::draft::Draft;
@@ -211,6 +212,7 @@ impl Store for Shared {
                 tenant: Tenant::new("acme", "demo").unwrap(),
                 run_id: run_id.clone(),
                 due_at: kept.due_at.filter(|at| *at <= by)?,
+                priority: Priority::Normal,
             })
         });
         Ok(due.collect())

@@ -3,6 +3,8 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::queue::Priority;
+
 /// Partitions of each frequent kind. A partition of an index takes 1,000 write units a second, and an index
 /// that is at its limit refuses the write of its table. So many take more than the quota of a table, which is
 /// 40,000. Readers read all, so a later version can have more; with fewer, work would be forgotten.
@@ -15,8 +17,8 @@ pub enum DueKind {
     Events,
     /// Batches of events that are not all written.
     EventBatches,
-    /// Runs with a timer, an attempt or a lost hint.
-    Runs,
+    /// Runs of a priority with a timer, an attempt or a lost hint.
+    Runs(Priority),
     /// Ended runs to remove in steps.
     RunRemovals,
 }
@@ -26,7 +28,9 @@ impl DueKind {
         match self {
             Self::Events => "events",
             Self::EventBatches => "event-batches",
-            Self::Runs => "runs",
+            Self::Runs(Priority::High) => "high-runs",
+            Self::Runs(Priority::Normal) => "runs",
+            Self::Runs(Priority::Low) => "low-runs",
             Self::RunRemovals => "run-removals",
         }
     }

@@ -1,6 +1,7 @@
 //! Tests the keys of all tables.
 
 use super::*;
+use crate::queue::Priority;
 use crate::records::logs::{LogId, LogKind};
 
 #[test]
@@ -98,10 +99,10 @@ fn due_work_is_spread_evenly() {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut counts = std::collections::BTreeMap::<_, u32>::new();
     for _ in 0..64_000 {
-        let shard = DueKind::Runs.shard_of(&crate::ids::new_id(now));
+        let shard = DueKind::Runs(Priority::Normal).shard_of(&crate::ids::new_id(now));
         *counts.entry(shard).or_default() += 1;
     }
-    let all: Vec<_> = DueKind::Runs.shards().collect();
+    let all: Vec<_> = DueKind::Runs(Priority::Normal).shards().collect();
     assert!(all.iter().all(|shard| counts.contains_key(shard)));
     assert_eq!(counts.len(), all.len());
     // 1,000 on average; a random spread is within six standard deviations of it.
@@ -125,7 +126,7 @@ fn no_partition_of_due_work_is_at_its_limit_with_10_000_events_a_second() {
                 .entry(DueKind::Events.shard_of(&crate::ids::new_id(now)))
                 .or_default() += 2;
             *writes
-                .entry(DueKind::Runs.shard_of(&crate::ids::new_id(now)))
+                .entry(DueKind::Runs(Priority::Normal).shard_of(&crate::ids::new_id(now)))
                 .or_default() += 3;
         }
         assert!(writes.values().all(|units| *units < 1_000), "{writes:?}");
@@ -137,13 +138,17 @@ fn partition_is_of_one_kind() {
     for kind in [
         DueKind::Events,
         DueKind::EventBatches,
-        DueKind::Runs,
+        DueKind::Runs(Priority::High),
+        DueKind::Runs(Priority::Normal),
+        DueKind::Runs(Priority::Low),
         DueKind::RunRemovals,
     ] {
         for other in [
             DueKind::Events,
             DueKind::EventBatches,
-            DueKind::Runs,
+            DueKind::Runs(Priority::High),
+            DueKind::Runs(Priority::Normal),
+            DueKind::Runs(Priority::Low),
             DueKind::RunRemovals,
         ] {
             assert!(other.shards().all(|shard| kind.has(&shard) == (kind == other)));
