@@ -13,6 +13,7 @@ mod filter_test;
 mod hostile;
 mod https;
 mod ingest;
+mod jobs;
 mod matching;
 mod peers;
 mod run_listing;
@@ -22,7 +23,7 @@ mod senders {
     mod handshakes;
     mod presets;
     mod refusals;
-    mod signing;
+    pub mod signing;
 }
 mod subscriptions;
 mod targets {

@@ -232,6 +232,61 @@ impl Story {
         }
     }
 
+    /// Waits until the search finds the event of the example.
+    async fn wait_for_logged_event(&self) {
+        let search = self
+            .names
+            .actual(Example::read("searchEvents").request("body").unwrap());
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let answer = self
+                .world
+                .post(&self.world.token, "/events/search", &search)
+                .await;
+            if answer.expect_status(200).body["events"][0].is_object() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the event is not found");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Makes the delivery that the examples cancel and retry: one to a run that waits for a decision.
+    async fn open_delivery(&mut self) {
+        let subscription = json!({
+            "name": "Approvals", "run_as_role": "reader", "target": { "type": "workflow", "endpoint": "Approval" },
+            "filter": { "event_category": ["external"], "resource_type": ["refund"] },
+        });
+        let subscription = self.world.subscribe(&subscription).await;
+        let path = format!(
+            "/events/subscriptions/{}/send",
+            subscription["id"].as_str().unwrap()
+        );
+        let event = json!({ "event": { "details": { "title": "A refund" } } });
+        let sent = self.world.post(&self.world.token, &path, &event).await;
+        let sent = sent.expect_status(202).body;
+        let delivery = sent["delivery_id"].as_str().unwrap();
+        self.names.bind(delivery, delivery_in("cancelDelivery").as_str());
+        let event = sent["event_id"].as_str().unwrap();
+        self.world.delivery_of(event, &["running"]).await;
+    }
+
+    async fn wait_for_cancelled_delivery(&self) {
+        let path = format!(
+            "/events/deliveries/{}",
+            self.names.actual_text(&delivery_in("cancelDelivery"))
+        );
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let answer = self.world.get(&self.world.token, &path).await.expect_status(200);
+            if answer.body["status"] == "cancelled" {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{}", answer.text());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     async fn wait_for_delivery(&self) {
         let example = Example::read("searchDeliveries");
         let event = example.request("body").unwrap()["event_id"].as_str().unwrap();
@@ -239,6 +294,12 @@ impl Story {
             .delivery_of(&self.names.actual_text(event), &["succeeded"])
             .await;
     }
+}
+
+fn delivery_in(operation: &str) -> String {
+    let example = Example::read(operation);
+    let id = &example.request("path").unwrap()["delivery_id"];
+    id.as_str().unwrap().to_owned()
 }
 
 fn parts(values: Value) -> Vec<(String, String)> {
@@ -301,8 +362,14 @@ async fn every_example_is_answered_as_it_says() {
         .await;
     story.wait_for_delivery().await;
     story
-        .tell("searchDeliveries deleteSubscription deleteChannel")
+        .tell("searchDeliveries getDelivery getEvent getSubscriptionStatistics")
         .await;
+    story.wait_for_logged_event().await;
+    story.tell("searchEvents sendTestEvent redriveDeliveries").await;
+    story.open_delivery().await;
+    story.tell("cancelDelivery").await;
+    story.wait_for_cancelled_delivery().await;
+    story.tell("retryDelivery deleteSubscription deleteChannel").await;
 
     story.process_documents().await;
     story.tell("aggregateEvents").await;

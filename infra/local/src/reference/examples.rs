@@ -12,13 +12,14 @@ macro_rules! files {
 }
 
 /// Operations, and the contents of their files.
-static FILES: [(&str, &str); 82] = files! {
+static FILES: [(&str, &str); 90] = files! {
     actOnWorkflowRun
     addMember
     aggregateEvents
     alterTable
     archiveDashboard
     archiveDataStore
+    cancelDelivery
     countPromptFacets
     createChannel
     createDashboard
@@ -39,6 +40,8 @@ static FILES: [(&str, &str); 82] = files! {
     getChannel
     getDashboard
     getDataStore
+    getDelivery
+    getEvent
     getImport
     getKey
     getMe
@@ -47,6 +50,7 @@ static FILES: [(&str, &str); 82] = files! {
     getPromptVersion
     getSchema
     getSubscription
+    getSubscriptionStatistics
     getTable
     getWorkflowRun
     importRows
@@ -78,12 +82,16 @@ static FILES: [(&str, &str); 82] = files! {
     queryDataStoreBatch
     queryStoreVersion
     queryWorkflowRun
+    redriveDeliveries
     removeMember
     renderPrompt
+    retryDelivery
     revokeKey
     rollBackDataStore
     rotateKey
     searchDeliveries
+    searchEvents
+    sendTestEvent
     setDashboardVersioning
     signalWorkflowRun
     streamRunUpdates
