@@ -42,14 +42,13 @@ pub enum Arrays {
 /// Body of one event.
 #[derive(Debug)]
 pub struct Item {
-    /// JSON as it was sent.
+    /// JSON as the sender wrote it.
     pub raw: Box<RawValue>,
     pub value: Value,
     /// Attributes of a CloudEvent.
     pub cloud_event: Option<Map<String, Value>>,
 }
 
-/// Body of a request.
 #[derive(Debug)]
 pub struct Body {
     /// The whole body as JSON.
@@ -63,7 +62,7 @@ impl Body {
     /// Reads the body of a request, at most `limit` bytes when it is decompressed. Fails with 400, 413 or 415
     /// for one that cannot be read.
     pub fn read(request: Request<'_>, limit: usize, arrays: Arrays) -> Result<Self> {
-        let bytes = decompressed(request, limit)?;
+        let bytes = decompress(request, limit)?;
         let bytes = &*bytes;
         let kind = request.content_type();
         if kind.starts_with("application/cloudevents") {
@@ -99,24 +98,21 @@ impl Body {
     }
 
     fn of_json(bytes: &[u8], arrays: Arrays) -> Result<Self> {
+        // Some senders give lines of JSON the content type of one document. No document has lines like these.
+        match are_lines(bytes) {
+            true => Self::of_lines(bytes, arrays),
+            false => Self::of_document(bytes, arrays),
+        }
+    }
+
+    fn of_document(bytes: &[u8], arrays: Arrays) -> Result<Self> {
         check_depth(bytes)?;
-        let strict::Json(whole) = match parse(bytes) {
-            // Some senders call lines of JSON by the content type of one.
-            Err(_) if are_lines(bytes) => return Self::of_lines(bytes, arrays),
-            read => read?,
-        };
+        let strict::Json(whole) = parse(bytes)?;
+        let is_divided = whole.is_array() && arrays == Arrays::Split;
         let items = match &whole {
-            Value::Object(_) | Value::Array(_) if whole.is_object() || arrays == Arrays::Whole => {
-                let raw = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
-                vec![Item {
-                    raw,
-                    value: whole.clone(),
-                    cloud_event: None,
-                }]
-            }
-            Value::Array(values) => {
+            Value::Array(values) if is_divided => {
                 check_count(values)?;
-                let raws: Vec<Box<RawValue>> = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
+                let raws: Vec<Box<RawValue>> = serde_json::from_slice(strip_mark(bytes)).map_err(not_text)?;
                 let items = raws.into_iter().zip(values).map(|(raw, value)| Item {
                     raw,
                     value: value.clone(),
@@ -124,13 +120,17 @@ impl Body {
                 });
                 items.collect()
             }
+            Value::Object(_) | Value::Array(_) => vec![Item {
+                raw: serde_json::from_slice(strip_mark(bytes)).map_err(not_text)?,
+                value: whole.clone(),
+                cloud_event: None,
+            }],
             _ => {
                 return Err(Error::invalid(
                     "The body must be a JSON object or an array of objects.",
                 ));
             }
         };
-        let is_divided = whole.is_array() && arrays == Arrays::Split;
         Ok(Self {
             whole,
             is_divided,
@@ -142,11 +142,11 @@ impl Body {
         let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
         let text = [b"[".as_slice(), &lines.join(&b","[..]), b"]"].concat();
-        Self::of_json(&text, arrays)
+        Self::of_document(&text, arrays)
     }
 
     fn of_text(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(unmarked(bytes))
+        let text = std::str::from_utf8(strip_mark(bytes))
             .map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
         match text.is_empty() {
             true => Err(Error::invalid("The body is empty.")),
@@ -157,13 +157,13 @@ impl Body {
     /// Reads a form as an object; a repeated name has an array. The JSON of a lone field `payload` is the
     /// body itself.
     fn of_form(bytes: &[u8], arrays: Arrays) -> Result<Self> {
-        let refused = || {
+        let refusal = || {
             Error::invalid(
                 "The body is no form of names and values, as its content type says; send JSON with 'content-type: application/json'.",
             )
         };
         if !bytes.contains(&b'=') || bytes.trim_ascii_start().first() == Some(&b'<') {
-            return Err(refused());
+            return Err(refusal());
         }
         let pairs: Vec<_> = url::form_urlencoded::parse(bytes.trim_ascii()).collect();
         if let [(name, text)] = pairs.as_slice()
@@ -234,7 +234,7 @@ fn check_attributes(attributes: &Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-fn decompressed<'a>(request: Request<'a>, limit: usize) -> Result<Cow<'a, [u8]>> {
+fn decompress<'a>(request: Request<'a>, limit: usize) -> Result<Cow<'a, [u8]>> {
     let encoding = request
         .header(header::CONTENT_ENCODING.as_str())
         .unwrap_or_default();
@@ -272,7 +272,7 @@ pub fn too_large(limit: usize) -> Error {
 }
 
 /// Returns bytes without a byte order mark at their beginning.
-fn unmarked(bytes: &[u8]) -> &[u8] {
+fn strip_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK).unwrap_or(bytes)
 }
 
@@ -293,7 +293,7 @@ fn are_lines(bytes: &[u8]) -> bool {
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {
-    matches!(unmarked(bytes).trim_ascii_start().first(), Some(b'{' | b'['))
+    matches!(strip_mark(bytes).trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 fn check_count(values: &[Value]) -> Result<()> {
@@ -466,8 +466,8 @@ mod tests {
         for (body, whole) in [("{\"a\":1}", json!({ "a": 1 })), ("", Value::Null)] {
             let binary = read(&headers, body.as_bytes()).unwrap();
             assert_eq!(binary.whole, whole);
-            let found = binary.items[0].cloud_event.clone().unwrap();
-            assert_eq!(found["source"], "/s x");
+            let attributes = binary.items[0].cloud_event.clone().unwrap();
+            assert_eq!(attributes["source"], "/s x");
         }
         let refusal = read(
             &[("content-type", "application/cloudevents+json")],
