@@ -68,7 +68,7 @@ impl Body {
         if kind.starts_with("application/cloudevents") {
             return Self::of_json(bytes, Arrays::Split)?.cloud_events();
         }
-        let attributes = binary_attributes(request);
+        let attributes = binary_attributes(request)?;
         let mut body = match kind.as_str() {
             "application/x-www-form-urlencoded" if !looks_like_json(bytes) => Self::of_form(bytes, arrays)?,
             "application/x-ndjson"
@@ -205,9 +205,11 @@ impl Body {
     }
 }
 
-/// Returns the attributes of a CloudEvent in binary mode; None for another request.
-fn binary_attributes(request: Request<'_>) -> Option<Map<String, Value>> {
-    request.header("ce-specversion")?;
+/// Reads the attributes of a CloudEvent in binary mode; None for another request.
+fn binary_attributes(request: Request<'_>) -> Result<Option<Map<String, Value>>> {
+    if request.header("ce-specversion").is_none() {
+        return Ok(None);
+    }
     let attributes = request.headers.keys().filter_map(|name| {
         let attribute = name.as_str().strip_prefix(CLOUD_EVENT)?;
         let text = request.header(name.as_str())?;
@@ -218,9 +220,11 @@ fn binary_attributes(request: Request<'_>) -> Option<Map<String, Value>> {
     if let Some(kind) = request.header(header::CONTENT_TYPE.as_str()) {
         attributes.insert("datacontenttype".to_owned(), json!(kind));
     }
-    Some(attributes)
+    check_attributes(&attributes)?;
+    Ok(Some(attributes))
 }
 
+/// Fails with 400 unless the attributes have each one that the specification of CloudEvents requires.
 fn check_attributes(attributes: &Map<String, Value>) -> Result<()> {
     for name in ["specversion", "type", "source", "id"] {
         let is_there = attributes
@@ -469,16 +473,47 @@ mod tests {
             let attributes = binary.items[0].cloud_event.clone().unwrap();
             assert_eq!(attributes["source"], "/s x");
         }
-        let refusal = read(
-            &[("content-type", "application/cloudevents+json")],
-            br#"{"type":"t"}"#,
-        )
-        .unwrap_err();
-        assert!(
-            refusal.message().contains("'specversion'"),
-            "{}",
-            refusal.message()
-        );
+    }
+
+    #[test]
+    fn cloud_event_without_a_required_attribute_is_refused() {
+        let attributes = [
+            ("specversion", "1.0"),
+            ("type", "t"),
+            ("source", "/s"),
+            ("id", "1"),
+        ];
+        for (name, _) in attributes {
+            let rest = attributes.iter().filter(|(other, _)| *other != name);
+            let event: Map<_, _> = rest
+                .clone()
+                .map(|(name, value)| ((*name).to_owned(), json!(value)))
+                .collect();
+            let event = Value::Object(event).to_string();
+            let structured = [("content-type", "application/cloudevents+json")];
+            let mut refusals = vec![read(&structured, event.as_bytes()).unwrap_err()];
+            let headers: Vec<_> = rest.map(|(name, value)| (format!("ce-{name}"), *value)).collect();
+            let mut headers: Vec<_> = headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), *value))
+                .collect();
+            // Without `ce-specversion` a request is no CloudEvent in binary mode, but an ordinary one.
+            if name != "specversion" {
+                refusals.push(read(&headers, b"{}").unwrap_err());
+                refusals.push(read(&headers, b"").unwrap_err());
+            }
+            let empty = format!("ce-{name}");
+            headers.push((&empty, ""));
+            refusals.push(read(&headers, b"{}").unwrap_err());
+            for refusal in refusals {
+                assert_eq!(refusal.status(), 400);
+                assert!(
+                    refusal.message().contains(&format!("'{name}'")),
+                    "{}",
+                    refusal.message()
+                );
+            }
+        }
     }
 
     #[test]
