@@ -385,6 +385,12 @@ mod tests {
                 json!([{ "a": 1 }, { "a": 2 }]),
             ),
             (
+                "application/json",
+                "{\"a\":1}\n\r\n{\"a\":{}}\n",
+                json!([{ "a": 1 }, { "a": {} }]),
+            ),
+            ("application/json", "{\n\"a\":\n{}\n}\n", json!([{ "a": {} }])),
+            (
                 FORM,
                 "command=%2Fdeploy&text=prod+now",
                 json!([{ "command": "/deploy", "text": "prod now" }]),
