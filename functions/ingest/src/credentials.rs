@@ -129,8 +129,8 @@ async fn verify(request: &ChannelRequest<'_>, rule: &SignatureRule) -> Result<()
     Err(last.into())
 }
 
-/// Opens the secrets that count at a time, the current one first.
-pub(crate) async fn secrets(request: &ChannelRequest<'_>) -> Result<Vec<Secret>> {
+/// Opens the secrets that count at the time of the request, the current one first.
+async fn secrets(request: &ChannelRequest<'_>) -> Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for sealed in request.channel.sealed_secrets(request.now) {
         secrets.push(open(request, sealed).await?);

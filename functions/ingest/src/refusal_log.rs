@@ -1,9 +1,8 @@
 //! Records what a channel refused, for its owner.
 //!
 //! An attacker must not cause a write for each request: an instance writes at most ten times in ten seconds
-//! for one channel, and counts the others until the next write. Refusals by
-//! missing channels are written too, where no owner sees them: otherwise their response would be faster and
-//! reveal that the channel is missing.
+//! for one channel, and counts the others until the next write. Refusals by missing channels are written too,
+//! where no owner sees them: a faster response would reveal that the channel is missing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,7 +54,7 @@ impl RefusalLog {
         })
     }
 
-    /// Writes a refusal by a missing channel, so that the response takes as long as that of a channel.
+    /// Records a request to the path of a missing channel.
     pub async fn add_nowhere(&self, path: &str, request: RefusedRequest) {
         if let Some(requests) = self.due(path, request)
             && let Err(cause) = self.refusals.add_nowhere(path, &requests).await
