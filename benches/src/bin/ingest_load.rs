@@ -90,7 +90,7 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
         base_url: None,
         certificates: Certificates::new(Outbound::public()),
         outbound: Outbound::public(),
-        refused: RefusalLog::new(Refusals::new(services.table(EVENTS_TABLE))),
+        refusal_log: RefusalLog::new(Refusals::new(services.table(EVENTS_TABLE))),
         rates: ChannelRates::from_environment(&Environment::from_variables([])?, counts, clock.clone())?,
     };
     let edge = EdgeConfig {

@@ -16,63 +16,61 @@ const MAX_BYTES: u64 = 65_536;
 /// Time limit of a request.
 const DEADLINE: Duration = Duration::from_secs(3);
 const FRESH: Duration = Duration::from_secs(3_600);
-/// Most certificates that are kept.
-const MAX_KEPT: usize = 64;
+/// Most keys that an instance keeps.
+const MAX_KEYS: usize = 64;
 
-/// A fetched public key.
 #[derive(Clone)]
-struct Known {
-    at: Instant,
+struct CachedKey {
+    fetched_at: Instant,
     key: Arc<Vec<u8>>,
 }
 
-/// Public keys of certificates. Clones share them.
+/// Public keys by the URL of their certificate. Clones share them.
 #[derive(Clone)]
 pub struct Certificates {
     outbound: Outbound,
-    known: Arc<Mutex<HashMap<String, Known>>>,
+    keys: Arc<Mutex<HashMap<String, CachedKey>>>,
 }
 
 impl Certificates {
     pub fn new(outbound: Outbound) -> Self {
         Self {
             outbound,
-            known: Arc::default(),
+            keys: Arc::default(),
         }
     }
 
     /// Returns the public key of the certificate at a URL, whose host is allowed.
     pub async fn key(&self, url: &Url) -> Result<Arc<Vec<u8>>, Refusal> {
-        let known = self.known.lock().get(url.as_str()).cloned();
-        if let Some(Known { at, key }) = known
-            && at.elapsed() < FRESH
+        let cached = self.keys.lock().get(url.as_str()).cloned();
+        if let Some(CachedKey { fetched_at, key }) = cached
+            && fetched_at.elapsed() < FRESH
         {
             return Ok(key);
         }
-        let refused = |detail: String| Refusal::new(RefusalReason::CertificateRefused, detail);
-        let pem = fetched(&self.outbound, url).await.map_err(refused)?;
-        let key = public_key(&pem).ok_or_else(|| refused(format!("there is no certificate at {url}")))?;
+        let refusal = |detail: String| Refusal::new(RefusalReason::CertificateRefused, detail);
+        let pem = fetch(&self.outbound, url).await.map_err(refusal)?;
+        let key = public_key(&pem).ok_or_else(|| refusal(format!("there is no certificate at {url}")))?;
         let key = Arc::new(key);
-        let mut known = self.known.lock();
-        if known.len() >= MAX_KEPT {
-            known.clear();
+        let mut keys = self.keys.lock();
+        if keys.len() >= MAX_KEYS {
+            keys.clear();
         }
-        let fresh = Known {
-            at: Instant::now(),
+        let entry = CachedKey {
+            fetched_at: Instant::now(),
             key: Arc::clone(&key),
         };
-        known.insert(url.to_string(), fresh);
+        keys.insert(url.to_string(), entry);
         Ok(key)
     }
 }
 
 /// Gets a URL; an error says why it was not reached.
-pub async fn fetched(outbound: &Outbound, url: &Url) -> Result<Vec<u8>, String> {
-    let failed = |cause: &dyn std::fmt::Display| format!("{url} cannot be read: {cause}");
-    let opened = outbound
-        .send(Request::get(url.as_str(), MAX_BYTES, DEADLINE))
-        .await;
-    let opened = opened.and_then(|opened| opened.success());
-    let mut opened = opened.map_err(|cause| failed(&cause))?;
-    opened.whole().await.map_err(|cause| failed(&cause))
+pub async fn fetch(outbound: &Outbound, url: &Url) -> Result<Vec<u8>, String> {
+    let why = |cause: &dyn std::fmt::Display| format!("{url} cannot be read: {cause}");
+    let request = Request::get(url.as_str(), MAX_BYTES, DEADLINE);
+    let response = outbound.send(request).await;
+    let response = response.and_then(|response| response.success());
+    let mut response = response.map_err(|cause| why(&cause))?;
+    response.whole().await.map_err(|cause| why(&cause))
 }

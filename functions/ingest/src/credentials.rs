@@ -13,10 +13,10 @@ use http::header;
 use platform::config::Secret;
 use platform::sealing::Place;
 use platform::secrets::secret_hash;
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result};
 use subtle::ConstantTimeEq as _;
 
-use crate::Ingest;
+use crate::receive::ChannelRequest;
 
 /// Header for a token, besides `Authorization`.
 const TOKEN_HEADER: &str = "x-service-ingest-token";
@@ -41,32 +41,25 @@ impl From<Error> for NotAdmitted {
     }
 }
 
-/// Takes as long as the check of a channel, and admits nothing.
+/// Does the work of [`check`] where the channel is missing: a faster response would reveal that.
 pub fn check_nothing(fields: Fields<'_>) {
     is_token(std::iter::once(NO_TOKEN), &tokens(None, fields));
     waste(fields.request.body);
 }
 
 /// Checks a request to a channel.
-pub async fn check(
-    ingest: &Ingest,
-    tenant: &Tenant,
-    channel: &StoredChannel,
-    fields: Fields<'_>,
-    now: UtcTime,
-) -> Result<(), NotAdmitted> {
+pub(crate) async fn check(request: &ChannelRequest<'_>) -> Result<(), NotAdmitted> {
+    let (channel, fields) = (request.channel, request.fields);
     let tokens = tokens(Some(channel), fields);
-    let has_token = is_token(channel.token_hashes(now), &tokens);
+    let has_token = is_token(channel.token_hashes(request.now), &tokens);
     match &channel.signature {
         Some(rule) => {
             // A signed request needs no token, but a wrong token is refused.
-            let is_wrong = !has_token && tokens.iter().any(|token| token.is_own);
-            verify(ingest, tenant, channel, rule, fields, now).await?;
-            match (is_wrong, rule.token_too && !has_token) {
+            let has_wrong_token = !has_token && tokens.iter().any(|token| token.is_for_channel);
+            verify(request, rule).await?;
+            match (has_wrong_token, rule.token_too && !has_token) {
                 (true, _) => Err(wrong_token(channel).into()),
-                (false, true) => {
-                    Err(Refusal::new(RefusalReason::TokenMissing, expected_token(channel)).into())
-                }
+                (false, true) => Err(missing_token(channel).into()),
                 (false, false) => Ok(()),
             }
         }
@@ -74,29 +67,27 @@ pub async fn check(
             waste(fields.request.body);
             match (has_token, tokens.is_empty()) {
                 (true, _) => Ok(()),
-                (false, true) => {
-                    Err(Refusal::new(RefusalReason::TokenMissing, expected_token(channel)).into())
-                }
+                (false, true) => Err(missing_token(channel).into()),
                 (false, false) => Err(wrong_token(channel).into()),
             }
         }
     }
 }
 
-/// Checks the token of a handshake.
-pub fn check_token(
-    channel: &StoredChannel,
-    place: &str,
-    fields: Fields<'_>,
-    now: UtcTime,
-) -> Result<(), Refusal> {
-    let Some(text) = source::find_text(place, fields) else {
+/// Checks the token of a handshake, which is at `place`.
+pub(crate) fn check_token(request: &ChannelRequest<'_>, place: &str) -> Result<(), Refusal> {
+    let channel = request.channel;
+    let Some(text) = source::find_text(place, request.fields) else {
         return Err(Refusal::new(
             RefusalReason::TokenMissing,
             format!("expected the channel's token in '{place}'"),
         ));
     };
-    match is_token(channel.token_hashes(now), &[Token { text, is_own: true }]) {
+    let token = Token {
+        text,
+        is_for_channel: true,
+    };
+    match is_token(channel.token_hashes(request.now), &[token]) {
         true => Ok(()),
         false => Err(Refusal::new(
             RefusalReason::TokenWrong,
@@ -108,17 +99,14 @@ pub fn check_token(
     }
 }
 
-async fn verify(
-    ingest: &Ingest,
-    tenant: &Tenant,
-    channel: &StoredChannel,
-    rule: &SignatureRule,
-    fields: Fields<'_>,
-    now: UtcTime,
-) -> Result<(), NotAdmitted> {
+async fn verify(request: &ChannelRequest<'_>, rule: &SignatureRule) -> Result<(), NotAdmitted> {
+    let (fields, now) = (request.fields, request.now);
     let key = match &rule.certificate {
         None => None,
-        Some(certificate) => Some(ingest.certificates.key(&certificate.address(fields)?).await?),
+        Some(certificate) => {
+            let url = certificate.address(fields)?;
+            Some(request.ingest.certificates.key(&url).await?)
+        }
     };
     if !rule.needs_secret() {
         let key = key.as_deref().map_or(Key::Secret(""), |key| Key::Public(key, ""));
@@ -128,7 +116,7 @@ async fn verify(
         RefusalReason::SecretMissing,
         "the channel has no signing secret yet; set 'signing_secret' to the one that the sender shows",
     );
-    for secret in secrets(ingest, tenant, channel, now).await? {
+    for secret in secrets(request).await? {
         let secret = secret.expose();
         let key = key
             .as_deref()
@@ -141,60 +129,69 @@ async fn verify(
     Err(last.into())
 }
 
-/// Opens the secrets that count at a time, the current one first.
-pub async fn secrets(
-    ingest: &Ingest,
-    tenant: &Tenant,
-    channel: &StoredChannel,
-    now: UtcTime,
-) -> Result<Vec<Secret>> {
-    let name = StoredChannel::secret_place(&channel.id);
-    let place = Place { tenant, name: &name };
+/// Opens the secrets that count at the time of the request, the current one first.
+async fn secrets(request: &ChannelRequest<'_>) -> Result<Vec<Secret>> {
     let mut secrets = Vec::new();
-    for sealed in channel.sealed_secrets(now) {
-        secrets.push(ingest.sealer.open(place, sealed).await?);
+    for sealed in request.channel.sealed_secrets(request.now) {
+        secrets.push(open(request, sealed).await?);
     }
     Ok(secrets)
 }
 
-/// A token of a request.
-struct Token {
-    text: String,
-    /// Whether it can be nothing but a token of a channel.
-    is_own: bool,
+/// Opens the first of [`secrets`]; None for a channel without one.
+pub(crate) async fn secret(request: &ChannelRequest<'_>) -> Result<Option<Secret>> {
+    match request.channel.sealed_secrets(request.now).next() {
+        None => Ok(None),
+        Some(sealed) => open(request, sealed).await.map(Some),
+    }
 }
 
-/// Reads the tokens of a request: from the bearer header, the password of Basic, its own header, the query,
-/// and where the channel says. A sender may use `Authorization` for something else.
+async fn open(request: &ChannelRequest<'_>, sealed: &str) -> Result<Secret> {
+    let name = StoredChannel::secret_place(&request.channel.id);
+    let place = Place {
+        tenant: request.tenant,
+        name: &name,
+    };
+    request.ingest.sealer.open(place, sealed).await
+}
+
+struct Token {
+    text: String,
+    /// Whether its place holds nothing but the channel's token, so that a wrong one is a fault.
+    is_for_channel: bool,
+}
+
+/// Reads the tokens of a request: from the bearer header, the password of Basic, the service's header, the
+/// query, and where the channel says. A known sender may use `Authorization` and the query for its own
+/// purposes.
 fn tokens(channel: Option<&StoredChannel>, fields: Fields<'_>) -> Vec<Token> {
     let request = fields.request;
     let authorization = request
         .header(header::AUTHORIZATION.as_str())
         .and_then(|value| value.split_once(' '));
-    let by = |scheme: &str| {
-        let (own, text) = authorization?;
-        own.eq_ignore_ascii_case(scheme).then(|| text.trim())
+    let credentials = |scheme: &str| {
+        let (name, text) = authorization?;
+        name.eq_ignore_ascii_case(scheme).then(|| text.trim())
     };
-    let query = request.query("token");
-    let own = |name: &str| request.header(name).map(str::to_owned);
-    let has_own = channel.is_some_and(|channel| channel.preset.is_some());
-    let token = |text: Option<String>, is_own| {
+    let header = |name: &str| request.header(name).map(str::to_owned);
+    let has_preset = channel.is_some_and(|channel| channel.preset.is_some());
+    let token = |text: Option<String>, is_for_channel| {
         let text = text.filter(|text| !text.is_empty())?;
-        Some(Token { text, is_own })
+        Some(Token { text, is_for_channel })
     };
-    let placed = channel.and_then(|channel| own(channel.token_header.as_deref()?));
-    let in_body = channel.and_then(|channel| source::find_text(channel.token_path.as_deref()?, fields));
-    let usual = [
-        token(by("bearer").map(str::to_owned), !has_own),
-        token(own(TOKEN_HEADER), true),
-        token(query, !has_own),
-        token(by("basic").and_then(password), false),
+    let from_header = channel.and_then(|channel| header(channel.token_header.as_deref()?));
+    let from_body = channel.and_then(|channel| source::find_text(channel.token_path.as_deref()?, fields));
+    let general = [
+        token(credentials("bearer").map(str::to_owned), !has_preset),
+        token(header(TOKEN_HEADER), true),
+        token(request.query("token"), !has_preset),
+        token(credentials("basic").and_then(password), false),
     ];
-    // The first one counts, unless the sender may use it for something else.
-    let most = if has_own { usual.len() } else { 1 };
-    let usual = usual.into_iter().flatten().take(most);
-    let own = [token(placed, true), token(in_body, true)].into_iter().flatten();
-    usual.chain(own).collect()
+    // Only the first counts, unless the sender may use its place for its own purposes.
+    let most = if has_preset { general.len() } else { 1 };
+    let general = general.into_iter().flatten().take(most);
+    let by_setting = [token(from_header, true), token(from_body, true)];
+    general.chain(by_setting.into_iter().flatten()).collect()
 }
 
 fn password(text: &str) -> Option<String> {
@@ -206,14 +203,14 @@ fn password(text: &str) -> Option<String> {
 }
 
 fn is_token<'h>(hashes: impl Iterator<Item = &'h str>, tokens: &[Token]) -> bool {
-    let sent: Vec<_> = match tokens {
+    let token_hashes: Vec<_> = match tokens {
         [] => vec![secret_hash("")],
         tokens => tokens.iter().map(|token| secret_hash(&token.text)).collect(),
     };
     let mut is_token = false;
     for hash in hashes {
-        for sent in &sent {
-            is_token |= bool::from(sent.as_bytes().ct_eq(hash.as_bytes()));
+        for token_hash in &token_hashes {
+            is_token |= bool::from(token_hash.as_bytes().ct_eq(hash.as_bytes()));
         }
     }
     is_token
@@ -232,6 +229,10 @@ fn expected_token(channel: &StoredChannel) -> String {
         "expected the channel's token, which ends in '{}', in {place}",
         channel.token_hint
     )
+}
+
+fn missing_token(channel: &StoredChannel) -> Refusal {
+    Refusal::new(RefusalReason::TokenMissing, expected_token(channel))
 }
 
 fn wrong_token(channel: &StoredChannel) -> Refusal {

@@ -10,38 +10,42 @@ use platform::config::Secret;
 use platform::sealing::Place;
 use platform::{Error, Result};
 
-use crate::certificates::fetched;
-use crate::receive::Sent;
+use crate::certificates::fetch;
+use crate::receive::ChannelRequest;
 use crate::{credentials, refused};
 
 /// Answers a handshake of a channel, and does what it asks for.
-pub(crate) async fn answer(sent: &Sent<'_>, handshake: &Handshake) -> Result<Response> {
+pub(crate) async fn answer(request: &ChannelRequest<'_>, handshake: &Handshake) -> Result<Response> {
     if let Some(place) = &handshake.token
-        && let Err(refusal) = credentials::check_token(sent.channel, place, sent.fields, sent.now)
+        && let Err(refusal) = credentials::check_token(request, place)
     {
-        sent.record(refusal).await;
+        request.record(refusal).await;
         return Err(refused());
     }
     if handshake.verified {
-        sent.admit().await?;
+        request.admit().await?;
     }
     if let Some(place) = &handshake.secret {
-        take_secret(sent, place).await?;
+        take_secret(request, place).await?;
     }
-    if let Some(url) = handshake.address(sent.fields) {
-        let visited = match url {
-            Ok(url) => fetched(&sent.ingest.outbound, &url).await.map(drop),
+    if let Some(url) = handshake.address(request.fields) {
+        let visit = match url {
+            Ok(url) => fetch(&request.ingest.outbound, &url).await.map(drop),
             Err(why) => Err(why),
         };
-        if let Err(why) = visited {
-            return Err(failed(sent, why).await);
+        if let Err(why) = visit {
+            return Err(fail(request, why).await);
         }
     }
-    let secrets = credentials::secrets(sent.ingest, sent.tenant, sent.channel, sent.now).await?;
-    let secret = secrets.first().map(Secret::expose);
-    let Some(reply) = handshake.answer.fill(sent.fields, secret) else {
-        return Err(failed(
-            sent,
+    // Opening a secret may take a request to KMS, and anyone can send a handshake.
+    let secret = match handshake.answer.has_hmac() {
+        true => credentials::secret(request).await?,
+        false => None,
+    };
+    let secret = secret.as_ref().map(Secret::expose);
+    let Some(reply) = handshake.answer.fill(request.fields, secret) else {
+        return Err(fail(
+            request,
             "the request lacks a value of the answer, or the channel a signing secret".to_owned(),
         )
         .await);
@@ -53,7 +57,7 @@ pub(crate) async fn answer(sent: &Sent<'_>, handshake: &Handshake) -> Result<Res
     headers.extend(reply.headers.into_iter().map(|(name, value)| (Some(name), value)));
     if let Some(kind) = kind {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-        // What a sender sent comes back: no browser may take it for a page.
+        // The body has text of the request: no browser may take it for a page.
         headers.insert(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
@@ -62,29 +66,30 @@ pub(crate) async fn answer(sent: &Sent<'_>, handshake: &Handshake) -> Result<Res
     Ok(response)
 }
 
-async fn failed(sent: &Sent<'_>, why: String) -> Error {
+/// Records that a handshake was not carried out, and returns its answer.
+async fn fail(request: &ChannelRequest<'_>, why: String) -> Error {
     let answer = Error::invalid(format!("The handshake was not carried out: {why}."));
-    sent.record(Refusal::new(RefusalReason::HandshakeFailed, why))
+    request
+        .record(Refusal::new(RefusalReason::HandshakeFailed, why))
         .await;
     answer
 }
 
 /// Takes the secret of later signatures while the channel has none. A handshake that is repeated brings the
 /// same one.
-async fn take_secret(sent: &Sent<'_>, place: &str) -> Result<()> {
-    let Some(secret) = source::find_text(place, sent.fields) else {
-        return Err(failed(sent, format!("there is no secret in '{place}'")).await);
+async fn take_secret(request: &ChannelRequest<'_>, place: &str) -> Result<()> {
+    let Some(secret) = source::find_text(place, request.fields) else {
+        return Err(fail(request, format!("there is no secret in '{place}'")).await);
     };
-    let known = credentials::secrets(sent.ingest, sent.tenant, sent.channel, sent.now).await?;
-    match known.first() {
-        Some(known) if known.expose() == secret => return Ok(()),
+    match credentials::secret(request).await? {
+        Some(current) if current.expose() == secret => return Ok(()),
         Some(_) => {
             let why = "the channel has another signing secret already; 'rotate_signing_secret' makes it take a new one";
-            return Err(failed(sent, why.to_owned()).await);
+            return Err(fail(request, why.to_owned()).await);
         }
         None => {}
     }
-    let (ingest, tenant, id) = (sent.ingest, sent.tenant, &sent.channel.id);
+    let (ingest, tenant, id) = (request.ingest, request.tenant, &request.channel.id);
     let record = ingest.channels.get(tenant, id).await?;
     let mut channel = StoredChannel::from_record(&record)?;
     if channel.signing_secret.is_some() {
@@ -95,7 +100,7 @@ async fn take_secret(sent: &Sent<'_>, place: &str) -> Result<()> {
     let name = StoredChannel::secret_place(id);
     let place = Place { tenant, name: &name };
     channel.signing_secret = Some(ingest.sealer.seal(place, &Secret::new(secret)).await?);
-    channel.secret_received_at = Some(sent.now);
+    channel.secret_received_at = Some(request.now);
     let next = channel.record(record.revision + 1)?;
     match ingest
         .channels

@@ -8,7 +8,7 @@ mod credentials;
 mod handshakes;
 mod rate;
 mod receive;
-mod refused;
+mod refusal_log;
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use platform::{Clock, Error};
 
 pub use certificates::Certificates;
 pub use rate::ChannelRates;
-pub use refused::RefusalLog;
+pub use refusal_log::RefusalLog;
 
 /// Largest body of a channel that sets its own limit, in KiB.
 pub const MAX_CHANNEL_BODY_KB: u64 = 1_024;
@@ -49,7 +49,7 @@ pub struct Ingest {
     pub base_url: Option<String>,
     pub outbound: Outbound,
     pub certificates: Certificates,
-    pub refused: RefusalLog,
+    pub refusal_log: RefusalLog,
 }
 
 impl Ingest {
@@ -72,7 +72,7 @@ impl Ingest {
             base_url: environment.optional(variables::INGEST_URL).map(str::to_owned),
             certificates: Certificates::new(outbound.clone()),
             outbound,
-            refused: RefusalLog::new(Refusals::new(events.clone())),
+            refusal_log: RefusalLog::new(Refusals::new(events)),
         })
     }
 }
@@ -90,8 +90,8 @@ fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
 
 /// Returns the route relative to the ingest base URL.
 pub fn routes(ingest: Ingest) -> ApiRouter {
-    let own = usize::try_from(MAX_CHANNEL_BODY_KB * 1_024).unwrap_or(usize::MAX);
-    let limit = BodyLimit(ingest.max_body_bytes.max(own));
+    let max_channel_bytes = usize::try_from(MAX_CHANNEL_BODY_KB * 1_024).unwrap_or(usize::MAX);
+    let limit = BodyLimit(ingest.max_body_bytes.max(max_channel_bytes));
     ApiRouter::new()
         .api_route(
             "/webhooks/events/{account_id}/{project_id}/{channel_id}",

@@ -32,7 +32,7 @@ use crate::credentials::NotAdmitted;
 use crate::{Ingest, credentials, handshakes};
 
 /// First bytes of a refused body that are kept.
-const MAX_SHOWN_BYTES: usize = 200;
+const MAX_EXCERPT_BYTES: usize = 200;
 
 /// The channel in the path.
 #[derive(Deserialize, JsonSchema)]
@@ -178,15 +178,15 @@ async fn receive(
         (Some(tenant), Some(path)) => find(ingest, tenant, &path.channel_id).await?,
         _ => None,
     };
-    let own = channel.as_ref().and_then(|channel| channel.max_body_kb);
-    let limit = own.map_or(ingest.max_body_bytes, |kb| kb as usize * 1_024);
+    let max_body_kb = channel.as_ref().and_then(|channel| channel.max_body_kb);
+    let limit = max_body_kb.map_or(ingest.max_body_bytes, |kb| kb as usize * 1_024);
     let arrays = channel.as_ref().map(|channel| channel.arrays).unwrap_or_default();
     let is_small = request.body.len() <= limit;
-    let read = match is_small {
+    let result = match is_small {
         true => body::Body::read(request, limit, arrays),
         false => Err(too_large(limit)),
     };
-    let (body, fault) = match read {
+    let (body, fault) = match result {
         Ok(body) => (Some(body), None),
         Err(fault) => (None, Some(fault)),
     };
@@ -201,7 +201,7 @@ async fn receive(
             _ => Ok(no_handshake()),
         };
     };
-    let sent = Sent {
+    let channel_request = ChannelRequest {
         ingest,
         tenant: &tenant,
         channel: &channel,
@@ -214,34 +214,36 @@ async fn receive(
     trace::set("millrace.account", tenant.account());
     trace::set("millrace.project", tenant.project());
     if !is_small {
-        return Err(sent.refuse(RefusalReason::BodyTooLarge, too_large(limit)).await);
+        return Err(channel_request
+            .refuse(RefusalReason::BodyTooLarge, too_large(limit))
+            .await);
     }
     if let Some(handshake) = channel.handshakes.iter().find(|handshake| handshake.is(fields)) {
-        return handshakes::answer(&sent, handshake).await;
+        return handshakes::answer(&channel_request, handshake).await;
     }
     if request.method != "POST" {
         return Ok(no_handshake());
     }
-    sent.admit().await?;
+    channel_request.admit().await?;
     if !channel.enabled {
         let refusal = Error::new(
             ErrorKind::Forbidden,
             "The channel is disabled; nothing that is sent to it is taken.",
         );
-        return Err(sent.refuse(RefusalReason::Disabled, refusal).await);
+        return Err(channel_request.refuse(RefusalReason::Disabled, refusal).await);
     }
     let body = match (&body, fault) {
         (Some(body), _) => body,
         (None, fault) => {
             let fault = fault.unwrap_or_else(|| too_large(limit));
-            return Err(sent.refuse(RefusalReason::BodyInvalid, fault).await);
+            return Err(channel_request.refuse(RefusalReason::BodyInvalid, fault).await);
         }
     };
     let count = body.items.len() as u64;
     if let Err(refusal) = ingest.rates.admit(&tenant, &channel.id, count).await {
-        return Err(sent.refuse(RefusalReason::RateLimited, refusal).await);
+        return Err(channel_request.refuse(RefusalReason::RateLimited, refusal).await);
     }
-    let accepted = sent.take(body).await?;
+    let accepted = channel_request.take(body).await?;
     Ok(match channel.accepted_status.map(StatusCode::from_u16) {
         Some(Ok(StatusCode::NO_CONTENT)) => StatusCode::NO_CONTENT.into_response(),
         status => {
@@ -262,7 +264,8 @@ async fn find(ingest: &Ingest, tenant: &Tenant, id: &str) -> Result<Option<Store
         .transpose()
 }
 
-/// Takes as long for a request to a missing channel as for one to a channel that is there.
+/// Refuses a request to a missing channel with the work that a refusal by a channel takes: a faster response
+/// would reveal that the channel is missing.
 async fn refuse_unknown(ingest: &Ingest, path: Option<&IngestPath>, fields: Fields<'_>, now: UtcTime) {
     credentials::check_nothing(fields);
     metrics::ingest_refused("unknown_channel");
@@ -274,12 +277,12 @@ async fn refuse_unknown(ingest: &Ingest, path: Option<&IngestPath>, fields: Fiel
         body: None,
     };
     ingest
-        .refused
+        .refusal_log
         .add_nowhere(&name.unwrap_or_default(), request)
         .await;
 }
 
-/// The answer to another method than POST that is no handshake.
+/// Answers another method than POST that is no handshake.
 fn no_handshake() -> Response {
     let refusal = Error::new(
         ErrorKind::MethodNotAllowed,
@@ -291,8 +294,7 @@ fn no_handshake() -> Response {
     answer
 }
 
-/// A request to a channel.
-pub(crate) struct Sent<'a> {
+pub(crate) struct ChannelRequest<'a> {
     pub ingest: &'a Ingest,
     pub tenant: &'a Tenant,
     pub channel: &'a StoredChannel,
@@ -300,11 +302,10 @@ pub(crate) struct Sent<'a> {
     pub now: UtcTime,
 }
 
-impl Sent<'_> {
+impl ChannelRequest<'_> {
     /// Checks the credentials. Every fault gets the same 401; the owner of the channel sees which it was.
     pub async fn admit(&self) -> Result<()> {
-        let checked = credentials::check(self.ingest, self.tenant, self.channel, self.fields, self.now);
-        match checked.await {
+        match credentials::check(self).await {
             Ok(()) => Ok(()),
             Err(NotAdmitted::Failed(error)) => Err(error),
             Err(NotAdmitted::Refused(refusal)) => {
@@ -322,18 +323,18 @@ impl Sent<'_> {
 
     pub async fn record(&self, refusal: Refusal) {
         let body = self.fields.request.body;
-        let shown = body.get(..body.len().min(MAX_SHOWN_BYTES)).unwrap_or_default();
-        let kept = self.channel.keep_refused_bodies && !shown.is_empty();
+        let excerpt = body.get(..body.len().min(MAX_EXCERPT_BYTES)).unwrap_or_default();
+        let keeps_excerpt = self.channel.keep_refused_bodies && !excerpt.is_empty();
         let request = RefusedRequest {
             at: self.now,
             reason: refusal.reason,
             detail: refusal.detail,
-            body: kept.then(|| String::from_utf8_lossy(shown).into_owned()),
+            body: keeps_excerpt.then(|| String::from_utf8_lossy(excerpt).into_owned()),
         };
         metrics::ingest_refused(refusal.reason.as_str());
         let is_due = self
             .ingest
-            .refused
+            .refusal_log
             .add(self.tenant, &self.channel.id, request)
             .await;
         if is_due && let Err(cause) = self.report(refusal.reason).await {

@@ -20,6 +20,7 @@ use platform::{Error, ErrorKind, Result, Tenant, metrics};
 use runs::delivery::{lane_of, shares_run, start, workflow_id_of, workflow_input};
 use tracing::{info, warn};
 use workflow::engine::{StartRun, StartedRun, link_of};
+use workflow::state::About;
 
 use crate::message::EventMessage;
 use crate::{Matcher, listening};
@@ -287,6 +288,13 @@ async fn start_or_signal(
         if run.workflow_type != workflow.endpoint {
             return Ok(started);
         }
+        if !may_signal(subscription, &run.about) {
+            return Err(Error::forbidden(format!(
+                "The run '{}' of the workflow id '{}' is private or has permissions that the subscription's role lacks, so it gets \
+                 no signal.",
+                run.run_id, run.workflow_id
+            )));
+        }
         match signal(matcher, event, workflow, delivery, &started.run_id).await {
             // It has ended meanwhile: start another one.
             Err(refusal)
@@ -299,6 +307,18 @@ async fn start_or_signal(
             signalled => return signalled.map(|()| started),
         }
     }
+}
+
+/// Whether a run may get a subscription's signals: its own runs, and others that have no more permissions.
+fn may_signal(subscription: &StoredSubscription, run: &About) -> bool {
+    let role = subscription.run_as_role.role();
+    let is_covered = run.run_as_role.is_none_or(|of_run| {
+        let of_run = of_run.role().permissions();
+        of_run
+            .iter()
+            .all(|permission| role.permissions().contains(permission))
+    });
+    run.private_to().is_none() && (run.rule_id.as_ref() == Some(&subscription.id) || is_covered)
 }
 
 async fn signal(

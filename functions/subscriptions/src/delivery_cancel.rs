@@ -42,8 +42,13 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
              Side effects: an audit record of the action `update`.",
         )
         .response_with::<200, axum::Json<DeliveryRecord>, _>(|response| {
-            response.description("The delivery, which may still have its old status for a moment.")
+            response.description("The delivery as it was; its status changes in a moment.")
         })
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or one of those of the subscription's `run_as_role`.",
+            "The role 'automation' is for callers who have its permissions themselves; this needs also content:write.",
+        ))
         .with(problem(
             ErrorKind::Conflict,
             "The delivery has ended.",
@@ -65,9 +70,8 @@ async fn handler(
             format!("has at most {MAX_REASON} characters."),
         ));
     }
-    app.changing(&call, &path.delivery_id).await?;
+    let delivery = app.delivery_to_change(&call, &path.delivery_id).await?;
     let redelivery = app.redelivery_by(&call);
     redelivery.cancel(&tenant, &path.delivery_id, reason).await?;
-    let deliveries = &app.redelivery.parts.deliveries;
-    deliveries.get(&tenant, &path.delivery_id).await.map(Reply::ok)
+    Ok(Reply::ok(delivery))
 }

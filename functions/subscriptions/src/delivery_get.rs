@@ -15,7 +15,7 @@ use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use events::subscription::{StoredSubscription, Target, WebhookTarget};
 use events::target::WEBHOOK;
 use platform::auth::Viewer;
-use platform::auth::permission::ReadEvents;
+use platform::auth::permission::{ReadEvents, Required as _, UseRuns};
 use platform::http::{Call, Path, Reply};
 use platform::{Error, Result, Tenant, UtcTime};
 use runs::webhook_delivery::Request;
@@ -85,8 +85,9 @@ pub struct DeliveryRun {
     pub workflow_run_id: String,
     /// Workflow type of the run.
     pub workflow_type: String,
-    /// Input of the run.
-    pub data: Shown,
+    /// Input of the run; left out for a caller without the permission `workflow:run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Shown>,
 }
 
 pub fn route() -> ApiMethodRouter<App> {
@@ -124,7 +125,7 @@ async fn handler(
             Err(refusal) if refusal.is_transient() => return Err(refusal),
             Err(refusal) => request_unavailable = Some(refusal.message().to_owned()),
         },
-        false => run = run_of(&app, &tenant, &delivery).await?,
+        false => run = run_of(&app, &call, &tenant, &delivery).await?,
     }
     Ok(Reply::ok(DeliveryDetail {
         delivery,
@@ -253,7 +254,12 @@ fn shown(
     })
 }
 
-async fn run_of(app: &App, tenant: &Tenant, delivery: &DeliveryRecord) -> Result<Option<DeliveryRun>> {
+async fn run_of(
+    app: &App,
+    call: &Call<ReadEvents>,
+    tenant: &Tenant,
+    delivery: &DeliveryRecord,
+) -> Result<Option<DeliveryRun>> {
     let Some(run_id) = &delivery.workflow_run_id else {
         return Ok(None);
     };
@@ -265,6 +271,10 @@ async fn run_of(app: &App, tenant: &Tenant, delivery: &DeliveryRecord) -> Result
         workflow_id: run.workflow_id,
         workflow_run_id: run.run_id,
         workflow_type: run.workflow_type,
-        data: run.input,
+        data: call
+            .principal
+            .require(UseRuns::ANY_OF)
+            .is_ok()
+            .then_some(run.input),
     }))
 }

@@ -17,8 +17,8 @@ use platform::records::audit::AuditAction;
 use platform::{Error, ErrorKind, Platform, Result, Tenant, UtcTime, ids};
 use runs::redelivery::REDRIVEN;
 use runs::redrive::{
-    DEFAULT_LIMIT, DEFAULT_RATE, ID_PREFIX, MAX_LIMIT, MAX_RATE, Progress, RedriveInput, WORKFLOW_TYPE,
-    matching,
+    DEFAULT_LIMIT, DEFAULT_RATE, ID_PREFIX, Limits, MAX_LIMIT, MAX_RATE, Progress, RedriveInput,
+    WORKFLOW_TYPE, matching,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,9 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Makes another attempt of each failed or cancelled delivery that was created from `from` to `to`, both included: after a \
              receiver was away. Ask with `dry_run` first, which counts them and shows the first 20. Otherwise a run begins, which \
              survives restarts and can be cancelled like any run; `location` is its path. It starts at most `rate_per_second` attempts a \
-             second, from the newest delivery to the oldest, each delivery once, also where an attempt fails again. A delivery that \
+             second, in parts of 200 deliveries from the newest part to the oldest, each part from its oldest delivery on; each delivery once, \
+             also where an attempt fails again. Without `subscription_id` the caller needs the permissions of every role that a \
+             subscription can have. A delivery that \
              cannot be redriven, such as one to a disabled subscription or one that its semantic condition stopped, counts as `failed` in \
              the result. For a workflow, agent or process target another run repeats the work. Private deliveries are not redriven; \
              retry them one by one.\n\n\
@@ -134,6 +136,11 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response_with::<200, axum::Json<RedriveCount>, _>(|response| {
             response.description("What a redrive would take: the answer to a dry run.")
         })
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or one of a role that the redriven work has.",
+            "The role 'automation' is for callers who have its permissions themselves; this needs also content:write.",
+        ))
         .with(problem(
             ErrorKind::InvalidRequest,
             "The filter is not as it must be.",
@@ -154,6 +161,8 @@ async fn handler(
     match body.dry_run {
         true => count(&app, &tenant, &selection, limit).await,
         false => {
+            app.require_roles(&call, selection.subscription_id.as_deref())
+                .await?;
             let input = RedriveInput {
                 selection,
                 limit,
@@ -235,11 +244,14 @@ async fn count(
     let until = clock.now().plus_ms(LOOKING_MS);
     let limit = usize::try_from(limit).map_err(Error::internal)?;
     let deliveries = &app.redelivery.parts.deliveries;
-    let mut selected = matching((deliveries, clock), tenant, selection, (None, limit), until).await?;
-    let matched = selected.deliveries.len();
-    selected.deliveries.truncate(SHOWN);
+    let limits = Limits {
+        most: limit,
+        kept: SHOWN,
+        until,
+    };
+    let selected = matching((deliveries, clock), tenant, selection, None, limits).await?;
     Ok(Reply::ok(Answer::Count(RedriveCount {
-        matched,
+        matched: selected.matched,
         more: selected.next.is_some(),
         deliveries: selected.deliveries,
     })))

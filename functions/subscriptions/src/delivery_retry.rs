@@ -33,6 +33,11 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             response.description("The delivery, whose next attempt is under way.")
         })
         .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or one of those of the subscription's `run_as_role`.",
+            "The role 'automation' is for callers who have its permissions themselves; this needs also content:write.",
+        ))
+        .with(problem(
             ErrorKind::Conflict,
             "The delivery cannot be made now: its subscription is disabled or deleted, its event is no longer kept, its run has not \
              ended, its semantic condition is being evaluated, or it was tried 400 times.",
@@ -47,7 +52,7 @@ async fn handler(
     Path(path): Path<DeliveryPath>,
 ) -> Result<Reply<DeliveryRecord>> {
     let tenant = call.tenant()?;
-    app.changing(&call, &path.delivery_id).await?;
+    app.delivery_to_change(&call, &path.delivery_id).await?;
     app.redelivery_by(&call).retry(&tenant, &path.delivery_id).await?;
     let deliveries = &app.redelivery.parts.deliveries;
     deliveries.get(&tenant, &path.delivery_id).await.map(Reply::ok)

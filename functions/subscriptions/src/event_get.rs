@@ -1,8 +1,6 @@
 //! `GET /events/{event_id}`: returns one event, the deliveries that came of it, and why each other
 //! subscription did not match.
 
-use std::collections::BTreeMap;
-
 use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -11,6 +9,7 @@ use events::matching::{EventToMatch, SubscriptionSet, Verdict};
 use events::payload;
 use events::records::deliveries::{DeliveryIndex, DeliveryRecord, DeliveryStatus};
 use events::records::events::EventRecord;
+use events::records::subscriptions::SubscriptionRecord;
 use platform::auth::Viewer;
 use platform::auth::permission::ReadEvents;
 use platform::http::{Call, Path, Reply};
@@ -105,16 +104,26 @@ async fn handler(
     let record = app.event((&tenant, &viewer), &path.event_id).await?;
     let event = payload::whole(&app.redelivery.parts.objects, &record).await?;
     let (deliveries, more) = deliveries(&app, (&tenant, &viewer), &record.id, call.now).await?;
-    let verdicts = verdicts(&app, &tenant, &record, &event).await?;
-    let mut not_matched = without_delivery(verdicts, &deliveries, &record);
-    let truncated = more || not_matched.len() > MAX_LISTED;
-    not_matched.truncate(MAX_LISTED);
+    let mut others = app.subscriptions.list(&tenant).await?;
+    others.retain(|subscription| {
+        deliveries
+            .iter()
+            .all(|delivery| delivery.subscription_id != subscription.id)
+    });
+    let truncated = more || others.len() > MAX_LISTED;
+    others.truncate(MAX_LISTED);
+    let verdicts = verdicts(&tenant, others, &record, &event).await?;
+    let not_matched = verdicts.iter().map(|verdict| EventNotMatched {
+        why_not: why_not(verdict, &record),
+        subscription_id: verdict.subscription.id.clone(),
+        subscription_name: verdict.subscription.name.clone(),
+    });
     Ok(Reply::ok(EventDetail {
         event,
         received_at: record.received_at,
         matched_at: record.matched_at,
         deliveries: deliveries.into_iter().map(EventDelivery::from).collect(),
-        not_matched,
+        not_matched: not_matched.collect(),
         truncated,
     }))
 }
@@ -161,12 +170,11 @@ async fn deliveries(
 }
 
 async fn verdicts(
-    app: &App,
     tenant: &Tenant,
+    subscriptions: Vec<SubscriptionRecord>,
     record: &EventRecord,
     event: &Envelope,
 ) -> Result<Vec<Verdict>> {
-    let subscriptions = app.subscriptions.list(tenant).await?;
     let (text, envelope) = (event.to_json()?, event.clone());
     let (lineage, private_to) = (record.lineage.clone(), record.private_to.clone());
     // Conditions may compute for as long as their limit of steps allows.
@@ -179,27 +187,6 @@ async fn verdicts(
         })
     });
     compared.await?
-}
-
-fn without_delivery(
-    verdicts: Vec<Verdict>,
-    deliveries: &[DeliveryRecord],
-    record: &EventRecord,
-) -> Vec<EventNotMatched> {
-    let by_subscription: BTreeMap<_, _> = deliveries
-        .iter()
-        .map(|delivery| (delivery.subscription_id.as_str(), delivery))
-        .collect();
-    let others = verdicts
-        .into_iter()
-        .filter(|verdict| !by_subscription.contains_key(verdict.subscription.id.as_str()));
-    others
-        .map(|verdict| EventNotMatched {
-            why_not: why_not(&verdict, record),
-            subscription_id: verdict.subscription.id.clone(),
-            subscription_name: verdict.subscription.name.clone(),
-        })
-        .collect()
 }
 
 fn why_not(verdict: &Verdict, record: &EventRecord) -> String {

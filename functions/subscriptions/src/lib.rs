@@ -30,11 +30,13 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use events::publish::Publisher;
 use events::records::channels::Channels;
+use events::records::deliveries::DeliveryRecord;
 use events::records::events::Events;
 use events::records::refusals::Refusals;
 use events::records::subscriptions::Subscriptions;
 use events::search::DeliverySearch;
 use events::subscribing::Subscribing;
+use events::subscription::{RunAsRole, StoredSubscription};
 use platform::Platform;
 use platform::auth::Viewer;
 use platform::config::{ConfigError, variables};
@@ -120,15 +122,39 @@ impl App {
         }
     }
 
-    /// Fails with 404 unless the caller may see the delivery to change, and names the owner of a private one for
-    /// the audit record.
-    async fn changing<P>(&self, call: &Call<P>, delivery_id: &str) -> Result<()> {
+    /// Returns the delivery to change. 404 unless the caller may see it, 403 without the permissions of its
+    /// subscription's role. Names the owner of a private one for the audit record.
+    async fn delivery_to_change<P>(&self, call: &Call<P>, delivery_id: &str) -> Result<DeliveryRecord> {
         let viewer = Viewer::from_principal(&call.principal);
         let delivery = self
             .delivery((&call.tenant()?, &viewer), delivery_id, call.now)
             .await?;
         call.is_private_to(delivery.private_to.as_deref());
-        Ok(())
+        self.require_role(call, &delivery.subscription_id).await?;
+        Ok(delivery)
+    }
+
+    /// Fails with 403 unless the caller has the permissions of a subscription's role, if there is one with this
+    /// id: a delivery works with them.
+    async fn require_role<P>(&self, call: &Call<P>, subscription_id: &str) -> Result<()> {
+        match self.subscriptions.find(&call.tenant()?, subscription_id).await? {
+            Some(record) => {
+                let subscription = StoredSubscription::from_record(&record)?;
+                call.principal.require_role(subscription.run_as_role)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Fails with 403 unless the caller has the permissions of a subscription's role, or without a subscription
+    /// those of every role.
+    async fn require_roles<P>(&self, call: &Call<P>, subscription_id: Option<&str>) -> Result<()> {
+        match subscription_id {
+            Some(id) => self.require_role(call, id).await,
+            None => RunAsRole::ALL
+                .into_iter()
+                .try_for_each(|role| call.principal.require_role(role)),
+        }
     }
 
     /// Returns the state of a run; None for one that is no longer kept.

@@ -28,6 +28,8 @@ use crate::subscription_model::SubscriptionPath;
 
 /// Field of `details` that marks a test event.
 const TEST: &str = "test";
+/// Most steps of a condition's path that a sample follows.
+const MAX_STEPS: usize = 32;
 /// End of an entry of a filter for all names that begin with what stands before it.
 const ALL: &str = "*";
 
@@ -69,7 +71,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Sends an event to this subscription alone, on the way of every event: it is stored, delivered to the target, signed, retried, \
              and counted like any other, with `details.test: true`. It is delivered whether the filter matches it or not; the answer says \
-             which. A semantic condition is evaluated. Without a body the event is a sample that fits the lists of the filter and the simple \
+             which. A semantic condition is evaluated. Its `meters` are left out, so that no sum counts them. Without a body the event is a sample that fits the lists of the filter and the simple \
              comparisons of its condition. The caller needs the permissions of the subscription's `run_as_role`, because the event decides \
              what its run does.\n\n\
              Side effects: the event and its delivery, and an audit record of the action `publish` with the event's id.",
@@ -164,6 +166,8 @@ async fn envelope(
         }
     };
     envelope.details.insert(TEST.to_owned(), raw(&true)?);
+    // Aggregation sums meters; a test uses nothing.
+    envelope.meters.clear();
     Ok(envelope)
 }
 
@@ -249,6 +253,9 @@ fn path_of(variable: &Value) -> Option<&str> {
 
 /// Sets a field that the event leaves out to a constant.
 fn set(event: &mut SampleEvent, path: &str, constant: &Value) {
+    if path.split('.').count() > MAX_STEPS {
+        return;
+    }
     let text = || constant.as_str().map(str::to_owned);
     match path.split_once('.') {
         Some(("details", rest)) => set_within(&mut event.details, rest, constant),
@@ -298,6 +305,13 @@ mod tests {
         assert_eq!(event.event_category, Some(Category::Billing));
         assert_eq!(event.action.as_deref(), Some("order.sample"));
         assert_eq!(event.resource_type.as_deref(), Some("order"));
+    }
+
+    #[test]
+    fn sample_ignores_a_path_of_many_steps() {
+        let path = format!("details{}", ".a".repeat(16_000));
+        let event = fitted(json!({ "condition": { "==": [{ "var": path }, 1] } }));
+        assert!(event.details.is_empty());
     }
 
     #[test]

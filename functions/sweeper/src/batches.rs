@@ -38,13 +38,13 @@ impl BatchFinisher {
 
     /// Finishes the batches that are due. Returns the number of batches that it read.
     pub async fn sweep(&self) -> Result<usize> {
-        let found = self
+        let count = self
             .publisher
             .finish_batches(self.clock.now(), MOST_AT_ONCE)
             .await?;
-        if found > 0 {
-            info!(found, "batches of events are not finished");
+        if count > 0 {
+            info!(found = count, "batches of events are not finished");
         }
-        Ok(found)
+        Ok(count)
     }
 }

@@ -2,17 +2,14 @@
 
 use clap::Subcommand;
 use events::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
-use events::records::events::Events;
-use events::records::subscriptions::Subscriptions;
 use events::search::{DeliverySearch, DeliverySelection};
 use platform::auth::Viewer;
 use platform::config::Secret;
 use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
 use platform::{Result, UtcTime, ids};
-use process::records::processes::Processes;
 use runs::redelivery::{OPERATOR, Redelivery, RedeliveryParts};
-use runs::redrive::matching;
+use runs::redrive::{Limits, matching};
 use serde_json::json;
 use workflow::records::Runs;
 
@@ -148,7 +145,12 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
             };
             let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
             let found = (&deliveries, &target.clock);
-            let selected = matching(found, &target.tenant, &selection, (None, limit), latest).await?;
+            let limits = Limits {
+                most: limit,
+                kept: limit,
+                until: latest,
+            };
+            let selected = matching(found, &target.tenant, &selection, None, limits).await?;
             match dry_run {
                 true => count(&selected.deliveries, output),
                 false => redrive(target, selected.deliveries, output).await,
@@ -202,14 +204,12 @@ fn redelivery(target: &Target) -> Result<Redelivery> {
     let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     Ok(Redelivery {
         engine: crate::run::engine(target, &runs)?,
-        parts: RedeliveryParts {
-            deliveries: Deliveries::new(target.events.clone()).retaining(target.retention),
-            events: Events::new(target.events.clone()).retaining(target.retention),
-            subscriptions: Subscriptions::new(target.records.clone()),
-            processes: Processes::new(target.records.clone()),
-            objects: target.objects.clone(),
-            clock: target.clock.clone(),
-        },
+        parts: RedeliveryParts::new(
+            (target.events.clone(), target.records.clone()),
+            target.objects.clone(),
+            target.clock.clone(),
+            target.retention,
+        ),
         caller: OPERATOR.to_owned(),
     })
 }

@@ -18,6 +18,11 @@ use crate::sql::{Statement, sql_time};
 /// Maximum size of the texts of a page, in bytes. A quote in them takes two bytes of an answer.
 const MAX_PAGE_BYTES: usize = 2_500_000;
 
+/// The first part of a range that is read, its newest, in milliseconds: a day. The next parts are longer, so that a
+/// page of recent events reads few files.
+const FIRST_SPAN_MS: u64 = 86_400_000;
+const SPAN_GROWTH: u64 = 6;
+
 /// Position in a search: time and id of the last event of a page.
 pub type EventPlace = (UtcTime, String);
 
@@ -44,7 +49,7 @@ pub struct LoggedEvent {
     pub received_at: UtcTime,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct EventPage {
     /// Newest first.
     pub events: Vec<LoggedEvent>,
@@ -63,11 +68,46 @@ impl LogStore {
         after: Option<&EventPlace>,
         limit: usize,
     ) -> Result<EventPage> {
-        let to = after.map_or(selection.to, |(time, _)| selection.to.min(*time));
-        let from = sql_time(selection.from);
-        if to < from {
-            return Ok(EventPage::default());
+        let mut to = after.map_or(selection.to, |(time, _)| selection.to.min(*time));
+        let mut span_ms = FIRST_SPAN_MS;
+        let mut events = Vec::new();
+        while to >= selection.from {
+            let start = i64::try_from(span_ms).ok();
+            let start = start.and_then(|span| UtcTime::from_millis(to.as_millis().saturating_sub(span)));
+            let from = start.unwrap_or(selection.from).max(selection.from);
+            let missing = limit - events.len();
+            let part = self
+                .search_part(tenant, selection, viewer, (from, to), after, missing)
+                .await?;
+            let is_full = part.next.is_some();
+            events.extend(part.events);
+            let is_over = from == selection.from;
+            if is_full || is_over || events.len() >= limit {
+                let next = events.last().filter(|_| is_full || !is_over);
+                let next =
+                    next.map(|last: &LoggedEvent| (last.envelope.timestamp, last.envelope.event_id.clone()));
+                return Ok(EventPage { events, next });
+            }
+            let Some(before) = UtcTime::from_millis(from.as_millis() - 1) else {
+                break;
+            };
+            to = before;
+            span_ms = span_ms.saturating_mul(SPAN_GROWTH);
         }
+        Ok(EventPage { events, next: None })
+    }
+
+    /// Returns the events of a part of the range.
+    async fn search_part(
+        &self,
+        tenant: &Tenant,
+        selection: &EventSelection,
+        viewer: &Viewer,
+        (from, to): (UtcTime, UtcTime),
+        after: Option<&EventPlace>,
+        limit: usize,
+    ) -> Result<EventPage> {
+        let from = sql_time(from);
         let logs = self
             .logs_of(tenant.account(), Some(tenant.project()), LogKind::Events)
             .await?;
@@ -89,15 +129,6 @@ impl LogStore {
             next: next.map(|last| (last.envelope.timestamp, last.envelope.event_id.clone())),
             events,
         })
-    }
-}
-
-impl Default for EventPage {
-    fn default() -> Self {
-        Self {
-            events: Vec::new(),
-            next: None,
-        }
     }
 }
 

@@ -11,10 +11,10 @@ use crate::records::events::EventRecord;
 /// Details above this size go to the bucket: a record holds 400 KB and a message on the bus 256 KB.
 const MAX_INLINE_BYTES: usize = 100_000;
 
-/// Returns the key of an event's details in the bucket.
-fn key(tenant: &Tenant, event_id: &str) -> String {
+/// Returns the key in the bucket of an event's details, or of a batch's events.
+pub(crate) fn key(tenant: &Tenant, id: &str) -> String {
     // Another service may use any characters in its event ids.
-    let name = hex::encode(Sha256::digest(event_id.as_bytes()));
+    let name = hex::encode(Sha256::digest(id.as_bytes()));
     format!("payloads/{}/{}/events/{name}", tenant.account(), tenant.project())
 }
 

@@ -9,7 +9,6 @@ use platform::ids;
 use platform::objects::Objects;
 use platform::{Error, Result, Tenant, UtcTime, metrics, trace};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tracing::warn;
 
 use crate::envelope::{Category, Envelope};
@@ -203,8 +202,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes events: all of them or none. Returns the ids, each of the
-    /// event that has the idempotency key.
+    /// Publishes several events like [`Self::publish_together`], by a record of them all.
     async fn publish_batch(
         &self,
         tenant: &Tenant,
@@ -215,7 +213,7 @@ impl Publisher {
         members.iter().try_for_each(|member| member.envelope.check())?;
         let events = serde_json::to_string(&members).map_err(Error::internal)?;
         let id = ids::new_id(now);
-        let events_key = (events.len() > MAX_INLINE_BYTES).then(|| batch_key(tenant, &id));
+        let events_key = (events.len() > MAX_INLINE_BYTES).then(|| payload::key(tenant, &id));
         if let Some(key) = &events_key {
             self.objects.put(key, events.clone().into_bytes()).await?;
         }
@@ -261,8 +259,8 @@ impl Publisher {
         let events = match &batch.events_key {
             None => batch.events.clone().into_bytes(),
             Some(key) => {
-                let found = self.objects.find(key).await?;
-                found.ok_or_else(|| Error::internal(format!("the events {key} of a batch are gone")))?
+                let events = self.objects.find(key).await?;
+                events.ok_or_else(|| Error::internal(format!("the events {key} of a batch are gone")))?
             }
         };
         let members: Vec<Member> = serde_json::from_slice(&events).map_err(Error::internal)?;
@@ -275,15 +273,15 @@ impl Publisher {
         batch: &EventBatch,
         members: &[Member],
     ) -> Result<Vec<String>> {
-        let mut written = Vec::with_capacity(members.len());
+        let mut writes = Vec::with_capacity(members.len());
         for member in members {
             let key = member.idempotency_key.as_deref().map(|key| IngestKey {
                 channel_id: &batch.channel_id,
                 key,
             });
-            written.push(self.publish(tenant, member.envelope.clone(), key, batch.received_at));
+            writes.push(self.publish(tenant, member.envelope.clone(), key, batch.received_at));
         }
-        let ids = stream::iter(written)
+        let ids = stream::iter(writes)
             .buffered(WRITTEN_AT_ONCE)
             .try_collect()
             .await?;
@@ -295,16 +293,6 @@ impl Publisher {
         }
         Ok(ids)
     }
-}
-
-/// Returns the key of a batch's events in the bucket.
-fn batch_key(tenant: &Tenant, id: &str) -> String {
-    format!(
-        "payloads/{}/{}/events/{}",
-        tenant.account(),
-        tenant.project(),
-        hex::encode(Sha256::digest(id.as_bytes()))
-    )
 }
 
 /// Puts a stored event on the bus. Where the bus refuses it, the sweeper finds the event by its due time.

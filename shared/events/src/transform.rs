@@ -117,41 +117,41 @@ pub fn read(request: Request<'_>, item: &Item, defaults: Defaults<'_>) -> Result
             .filter(|text| is_name(text))
     };
     let named = |path, attribute_name: &str| {
-        let found = at(path).and_then(|value| as_text(&value));
-        let found = found.or_else(|| attribute(attribute_name).and_then(as_text));
-        found.filter(|text| is_name(text))
+        let text = at(path).and_then(|value| as_text(&value));
+        let text = text.or_else(|| attribute(attribute_name).and_then(as_text));
+        text.filter(|text| is_name(text))
     };
-    let or_default = |found: Option<String>, default: Option<&str>, last: &str| {
-        found.unwrap_or_else(|| default.unwrap_or(last).to_owned())
+    let or_default = |text: Option<String>, default: Option<&str>, last: &str| {
+        text.unwrap_or_else(|| default.unwrap_or(last).to_owned())
     };
-    let given = |name: &str| body?.get(name).filter(|value| !value.is_null()).cloned();
-    let own_time = given("timestamp");
-    let found_time = at(|transform| &transform.timestamp_path).map(Cow::into_owned);
-    let found_time = found_time.or_else(|| attribute("time").cloned());
+    let body_value = |name: &str| body?.get(name).filter(|value| !value.is_null()).cloned();
+    let own_time = body_value("timestamp");
+    let other_time = at(|transform| &transform.timestamp_path).map(Cow::into_owned);
+    let other_time = other_time.or_else(|| attribute("time").cloned());
     let timestamp = own_time
         .as_ref()
         .filter(|time| time.is_string())
         .and_then(as_time);
-    let timestamp = timestamp.or_else(|| found_time.as_ref().and_then(as_time));
-    let own_key = given("idempotency_key");
-    let found_key = at(|transform| &transform.idempotency_key_path).map(Cow::into_owned);
-    let found_key = found_key.or_else(|| {
+    let timestamp = timestamp.or_else(|| other_time.as_ref().and_then(as_time));
+    let own_key = body_value("idempotency_key");
+    let other_key = at(|transform| &transform.idempotency_key_path).map(Cow::into_owned);
+    let other_key = other_key.or_else(|| {
         // Together they name a CloudEvent.
         let (source, id) = (attribute("source")?.as_str()?, attribute("id")?.as_str()?);
         Some(Value::String(format!("{source} {id}")))
     });
     // Of any length, because only its hash is stored.
     let idempotency_key = own_key.as_ref().and_then(as_text);
-    let idempotency_key = idempotency_key.or_else(|| found_key.as_ref().and_then(as_text));
+    let idempotency_key = idempotency_key.or_else(|| other_key.as_ref().and_then(as_text));
     let mut warnings = Vec::new();
-    if let (None, Some(time)) = (&timestamp, own_time.or(found_time)) {
+    if let (None, Some(time)) = (&timestamp, own_time.or(other_time)) {
         warnings.push(format!(
             "The time {} is not understood, so the event has the time of its arrival. Send it as ISO 8601, such as \
              2026-01-31T12:00:00Z, as RFC 2822 or, where the channel's timestamp_path leads to it, as a Unix time.",
             shown(&time)
         ));
     }
-    if let (None, Some(key)) = (&idempotency_key, own_key.or(found_key)) {
+    if let (None, Some(key)) = (&idempotency_key, own_key.or(other_key)) {
         warnings.push(format!(
             "The idempotency key {} is empty, or no text and no whole number of 64 bits, so a repeat is another event. Send it as a text.",
             shown(&key)
@@ -180,11 +180,11 @@ fn shown(value: &Value) -> String {
     value.to_string().chars().take(MAX_SHOWN).collect()
 }
 
-/// Merges the details of the body over those of the channel, and what was sent over both.
+/// Merges the details of the body over those of the channel, and the body over both.
 fn details(request: Request<'_>, item: &Item, defaults: Defaults<'_>) -> Result<RawObject> {
     let mut details = RawObject::new();
-    let own = defaults.transform.into_iter();
-    for (name, value) in own.flat_map(|transform| &transform.static_details) {
+    let transform = defaults.transform.into_iter();
+    for (name, value) in transform.flat_map(|transform| &transform.static_details) {
         details.insert(name.clone(), raw(value)?);
     }
     if let Some(Value::Object(_)) = item.value.get("details") {

@@ -23,12 +23,11 @@ const MEMBERS: usize = 5;
 /// Time after which the sweeper takes over, in milliseconds.
 const LATER_MS: u64 = 60_000;
 
-/// Keeps the ids of published events.
 #[derive(Default)]
-struct Seen(Mutex<BTreeSet<String>>);
+struct PublishedIds(Mutex<BTreeSet<String>>);
 
 #[async_trait]
-impl Bus for Seen {
+impl Bus for PublishedIds {
     async fn publish(&self, detail: &str) -> Result<()> {
         let event: Envelope = serde_json::from_str(detail).unwrap();
         self.0.lock().insert(event.event_id);
@@ -68,7 +67,7 @@ async fn events_of_a_request_are_written_all_or_not_at_all() {
         let tables = Tables::named();
         let (store, faults) = Faulty::new(Model::new(&tables), &tables, seed);
         let events = Events::new(Table::new(Arc::new(store), &tables.listed));
-        let bus = Arc::new(Seen::default());
+        let bus = Arc::new(PublishedIds::default());
         let publisher = Publisher::new(
             events.clone(),
             Objects::new(Arc::new(Nowhere), "data"),
@@ -87,7 +86,7 @@ async fn events_of_a_request_are_written_all_or_not_at_all() {
             lost: 10,
             ..Rates::default()
         });
-        let published = publisher.publish_together(&tenant, "channel", members, now).await;
+        let answer = publisher.publish_together(&tenant, "channel", members, now).await;
         faults.off();
         for _ in 0..2 {
             publisher
@@ -103,19 +102,19 @@ async fn events_of_a_request_are_written_all_or_not_at_all() {
             0,
             "{seed}"
         );
-        let mut found = 0;
+        let mut stored_count = 0;
         for id in &ids {
-            found += usize::from(events.find(&tenant, id).await.unwrap().is_some());
+            stored_count += usize::from(events.find(&tenant, id).await.unwrap().is_some());
         }
-        match published {
-            Ok(given) => assert_eq!((given, found), (ids.clone(), MEMBERS), "{seed}"),
+        match answer {
+            Ok(event_ids) => assert_eq!((event_ids, stored_count), (ids.clone(), MEMBERS), "{seed}"),
             // The answer may be lost although the request was accepted.
-            Err(_) => assert!([0, MEMBERS].contains(&found), "{seed}: {found}"),
+            Err(_) => assert!([0, MEMBERS].contains(&stored_count), "{seed}: {stored_count}"),
         }
-        let seen = bus.0.lock().len();
-        assert_eq!(seen, found, "{seed}");
-        whole += usize::from(found == MEMBERS);
-        none += usize::from(found == 0);
+        let published_count = bus.0.lock().len();
+        assert_eq!(published_count, stored_count, "{seed}");
+        whole += usize::from(stored_count == MEMBERS);
+        none += usize::from(stored_count == 0);
     }
     assert!(whole > 50 && none > 5, "{whole} {none}");
 }

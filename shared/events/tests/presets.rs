@@ -121,7 +121,7 @@ impl Vector {
 }
 
 #[test]
-fn what_the_libraries_of_senders_sign_is_verified_and_forged_requests_are_not() {
+fn requests_of_sender_libraries_are_verified_and_forged_ones_refused() {
     for vector in vectors() {
         let (rule, name) = (vector.rule(), &vector.preset);
         assert_eq!(vector.verify(&rule, 0), Ok(()), "{name}");
@@ -220,14 +220,14 @@ fn requests_of_senders_become_the_events_that_people_filter() {
         let incoming = vector.incoming();
         assert_eq!(incoming.warnings, Vec::<String>::new(), "{}", vector.preset);
         for (field, expected) in &vector.event {
-            let found = match field.as_str() {
+            let part = match field.as_str() {
                 "action" => Some(incoming.action.as_str()),
                 "resource_type" => Some(incoming.resource_type.as_str()),
                 "resource_id" => incoming.resource_id.as_deref(),
                 "key" => incoming.idempotency_key.as_deref(),
                 other => panic!("{other} is no part of an event"),
             };
-            assert_eq!(found, expected.as_str(), "{}: {field}", vector.preset);
+            assert_eq!(part, expected.as_str(), "{}: {field}", vector.preset);
         }
     }
 }

@@ -31,8 +31,8 @@ fn bodies_of_senders_become_the_events_that_they_mean() {
             headers: &headers,
             body: text.as_bytes(),
         };
-        let sent = Body::read(request, 1_000_000, Arrays::Split).unwrap();
-        let incoming = read(request, &sent.items[0], defaults).unwrap();
+        let request_body = Body::read(request, 1_000_000, Arrays::Split).unwrap();
+        let incoming = read(request, &request_body.items[0], defaults).unwrap();
         let payload: Value = serde_json::from_str(incoming.details["payload"].get()).unwrap();
         assert_eq!(&payload, body, "the body is kept");
         for (field, expected) in case["event"].as_object().unwrap() {

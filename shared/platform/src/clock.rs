@@ -205,6 +205,13 @@ impl Clock {
         .unwrap_or(UtcTime::EPOCH)
     }
 
+    /// Waits for this time; a clock that stands still does not wait.
+    pub async fn pause(&self, duration: Duration) {
+        if !matches!(self, Self::Manual(_)) {
+            tokio::time::sleep(duration).await;
+        }
+    }
+
     /// Returns the machine's time in nanoseconds since the Unix epoch, for durations that are only shown.
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
     pub fn system_ns() -> u64 {

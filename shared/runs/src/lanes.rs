@@ -6,14 +6,16 @@
 //! A run that waits holds no worker: the one before it signals it, and it looks for itself after a while in case
 //! that signal is lost.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use events::records::deliveries::Deliveries;
 use events::records::events::{Events, MATCH_GRACE_MS};
-use events::records::lanes::{LanePlace, Lanes};
+use events::records::lanes::{LanePlace, Lanes, Waiting};
 use parking_lot::Mutex;
 use platform::records::Table;
+use platform::records::keys::DueKind;
 use platform::{Clock, ErrorKind, Tenant, UtcTime, ids};
 use serde_json::Value;
 use workflow::future::{Either, select};
@@ -37,7 +39,7 @@ const UNMATCHED_PAUSE_MS: u64 = 5_000;
 /// First pause of a delivery that waits for another one, in milliseconds; doubled each time, up to
 /// [`LONGEST_PAUSE_MS`].
 const FIRST_PAUSE_MS: u64 = 60_000;
-const LONGEST_PAUSE_MS: u64 = 5 * 60_000;
+const LONGEST_PAUSE_MS: u64 = 15 * 60_000;
 /// Places of ended deliveries that one look removes.
 const MAX_REMOVALS: usize = 25;
 /// Time limit for all attempts to leave a lane.
@@ -49,8 +51,8 @@ const UNMATCHED: usize = 100;
 struct View {
     taken_at: UtcTime,
     waiting: Vec<(Tenant, LaneTime)>,
-    /// Whether so many events wait that some may be missing here.
-    is_partial: bool,
+    /// Events that arrived after this may be missing here; None where none are.
+    partial_from: Option<UtcTime>,
 }
 
 /// Arrival of an event, and its id.
@@ -112,25 +114,13 @@ impl Turns {
         if age < MAX_HOLD_MS && self.is_held_up(tenant, place).await? {
             return Ok(Some(UNMATCHED_PAUSE_MS));
         }
-        for _ in 0..MAX_REMOVALS {
-            let Some(first) = self.lanes.first(tenant, &place.lane).await? else {
-                return Ok(None);
-            };
-            if !first.place.is_before(place) {
-                return Ok(None);
-            }
-            let has_ended = match self.deliveries.find(tenant, &first.delivery_id).await? {
-                Some(delivery) => delivery.status.is_final(),
-                // Its event is matched again, unless it or the subscription is gone.
-                None => self.clock.now().millis_since(first.place.received_at) > MAX_HOLD_MS,
-            };
-            if !has_ended {
+        match self.next(tenant, &place.lane).await? {
+            Some(first) if first.place.is_before(place) => {
                 let doubled = FIRST_PAUSE_MS.saturating_mul(1 << waits.min(10));
-                return Ok(Some(doubled.min(LONGEST_PAUSE_MS)));
+                Ok(Some(doubled.min(LONGEST_PAUSE_MS)))
             }
-            self.lanes.leave(tenant, &first.place).await?;
+            _ => Ok(None),
         }
-        Ok(Some(0))
     }
 
     /// Whether an event that arrived before is not matched yet.
@@ -145,7 +135,8 @@ impl Turns {
             let is_before = |(owner, event): &(Tenant, LaneTime)| {
                 owner == tenant && *event < own && now.millis_since(event.0) < MAX_HOLD_MS
             };
-            if !view.is_partial && !view.waiting.iter().any(is_before) {
+            let is_whole = view.partial_from.is_none_or(|from| place.received_at < from);
+            if is_whole && !view.waiting.iter().any(is_before) {
                 return Ok(false);
             }
         }
@@ -162,10 +153,15 @@ impl Turns {
         let taken_at = self.clock.now();
         let end = taken_at.plus_ms(MAX_HOLD_MS);
         let mut waiting = Vec::new();
+        let mut pages: HashMap<String, (usize, UtcTime)> = HashMap::new();
         for due in self.events.due(end, Some(UNMATCHED)).await? {
             // Never later than this, and equal until the sweeper postpones the event.
             let grace = i64::try_from(MATCH_GRACE_MS).unwrap_or_default();
             let latest = UtcTime::from_millis(due.due_at.as_millis() - grace).unwrap_or(due.due_at);
+            let page = pages
+                .entry(DueKind::Events.shard_of(&due.event_id))
+                .or_insert((0, latest));
+            *page = (page.0 + 1, page.1.max(latest));
             let received_at = match ids::time_of(&due.event_id) {
                 Some(at) => at.min(latest),
                 None => match self.events.find(&due.tenant, &due.event_id).await? {
@@ -175,21 +171,42 @@ impl Turns {
             };
             waiting.push((due.tenant, (received_at, due.event_id)));
         }
-        let is_old = |event: &&(Tenant, LaneTime)| taken_at.millis_since(event.1.0) > SETTLE_MS;
+        let full = pages.into_values().filter(|(events, _)| *events >= UNMATCHED);
         let view = Arc::new(View {
             taken_at,
-            is_partial: waiting.iter().filter(is_old).count() >= UNMATCHED,
             waiting,
+            partial_from: full.map(|(_, last)| last).min(),
         });
         *self.view.lock() = Some(Arc::clone(&view));
         Ok(view)
+    }
+
+    /// Returns the first delivery of a lane that has not ended, and removes those that have.
+    async fn next(&self, tenant: &Tenant, lane: &str) -> platform::Result<Option<Waiting>> {
+        for _ in 0..MAX_REMOVALS {
+            let Some(first) = self.lanes.first(tenant, lane).await? else {
+                return Ok(None);
+            };
+            let has_ended = match self.deliveries.find(tenant, &first.delivery_id).await? {
+                Some(delivery) => delivery.status.is_final(),
+                // Its event is matched again, unless it or the subscription is gone.
+                None => self.clock.now().millis_since(first.place.received_at) > MAX_HOLD_MS,
+            };
+            if !has_ended {
+                return Ok(Some(first));
+            }
+            self.lanes.leave(tenant, &first.place).await?;
+        }
+        Err(platform::Error::unavailable(
+            "many deliveries of a lane have ended",
+        ))
     }
 
     /// Removes a delivery from its lane, and signals the run of the next one.
     pub async fn leave(&self, context: ActivityContext, place: LanePlace) -> Result<(), Failure> {
         let tenant = &context.tenant;
         self.lanes.leave(tenant, &place).await?;
-        let Some(next) = self.lanes.first(tenant, &place.lane).await? else {
+        let Some(next) = self.next(tenant, &place.lane).await? else {
             return Ok(());
         };
         let (engine, sender) = (context.engine()?, format!("run:{}", context.run_id));

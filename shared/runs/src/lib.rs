@@ -22,7 +22,7 @@ pub mod secrets;
 mod services;
 pub mod webhook_delivery;
 
-use workflow::{ActivityContext, Failure, Registry};
+use workflow::Registry;
 
 pub use services::Services;
 
@@ -51,18 +51,14 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     let registry = process::with_activities(registry, &services.processes);
     let registry = agent::with_activities(registry, &agent::Services::new(services));
     let registry = redrive::with_activities(registry, &services.redelivery);
-    let (leaving, looking) = (services.webhooks.turns.clone(), services.webhooks.turns.clone());
+    let (turns, queues) = (webhooks.turns.clone(), webhooks.clone());
     let registry = registry.activity(lanes::LEAVE, move |context, place| {
-        let turns = leaving.clone();
+        let turns = turns.clone();
         async move { turns.leave(context, place).await }
     });
-    let registry = registry.activity(
-        queued_start::LOOK,
-        move |context: ActivityContext, look: queued_start::Look| {
-            let turns = looking.clone();
-            async move { Ok::<_, Failure>(turns.wait(&context.tenant, &look.lane, look.waits).await?) }
-        },
-    );
+    let registry = registry.activity(queued_start::LOOK, move |context, look| {
+        queued_start::look(queues.clone(), context, look)
+    });
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

@@ -6,6 +6,7 @@ use events::records::deliveries::{
     Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
 };
 use events::records::events::Events;
+use events::records::lanes::Lanes;
 use events::records::subscriptions::Subscriptions;
 use events::retention::Retention;
 use events::subscription::{StoredSubscription, Target};
@@ -13,12 +14,13 @@ use events::target::WEBHOOK;
 use platform::config::{ConfigError, variables};
 use platform::deployment::Deployment;
 use platform::objects::Objects;
+use platform::records::Table;
 use platform::{Clock, Error, ErrorKind, Result, Tenant};
 use process::records::processes::Processes;
 use workflow::Payload;
 use workflow::engine::Engine;
 
-use crate::delivery::start;
+use crate::delivery::{lane_of, start};
 use crate::evaluation::NOT_MATCHED;
 use crate::webhook_delivery::{MAX_ATTEMPTS, RETRY};
 
@@ -34,24 +36,40 @@ pub struct RedeliveryParts {
     pub events: Events,
     pub subscriptions: Subscriptions,
     pub processes: Processes,
+    pub lanes: Lanes,
     /// Storage of large event bodies.
     pub objects: Objects,
     pub clock: Clock,
 }
 
 impl RedeliveryParts {
-    pub fn from_deployment(deployment: &Deployment) -> std::result::Result<Self, ConfigError> {
-        let events = deployment.table(variables::EVENTS_TABLE)?;
-        let records = deployment.table(variables::RECORDS_TABLE)?;
-        let retention = Retention::from_environment(deployment.environment())?;
-        Ok(Self {
+    /// `events` and `records` are the tables of events and records.
+    pub fn new(
+        (events, records): (Table, Table),
+        objects: Objects,
+        clock: Clock,
+        retention: Retention,
+    ) -> Self {
+        Self {
             deliveries: Deliveries::new(events.clone()).retaining(retention),
+            lanes: Lanes::new(events.clone()),
             events: Events::new(events).retaining(retention),
             subscriptions: Subscriptions::new(records.clone()),
             processes: Processes::new(records),
-            objects: deployment.bucket(variables::DATA_BUCKET)?,
-            clock: deployment.clock(),
-        })
+            objects,
+            clock,
+        }
+    }
+
+    pub fn from_deployment(deployment: &Deployment) -> std::result::Result<Self, ConfigError> {
+        let events = deployment.table(variables::EVENTS_TABLE)?;
+        let records = deployment.table(variables::RECORDS_TABLE)?;
+        Ok(Self::new(
+            (events, records),
+            deployment.bucket(variables::DATA_BUCKET)?,
+            deployment.clock(),
+            Retention::from_environment(deployment.environment())?,
+        ))
     }
 }
 
@@ -212,6 +230,9 @@ impl Redelivery {
             return Err(gone());
         }
         let envelope = payload::whole(&parts.objects, &event).await?;
+        if let Some(place) = lane_of(&event, &envelope, &subscription)? {
+            parts.lanes.enter(tenant, &place, &record.id).await?;
+        }
         let next = DeliveryRef {
             id: record.id.clone(),
             subscription_id: record.subscription_id.clone(),

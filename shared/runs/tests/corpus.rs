@@ -79,6 +79,16 @@ fn queued(outcome: &'static str) -> TestRun {
         .mock("leave_lane", |_| Ok(Value::Null))
 }
 
+/// A redrive of two deliveries, one of which is refused.
+fn redrive() -> TestRun {
+    let input = json!({"selection": {}, "limit": 10, "rate_per_second": 5});
+    TestRun::new(&registry(), "DeliveryRedrive", &input)
+        .mock("redrive_find", |_| Ok(json!({"ids": ["d", "e"], "next": null})))
+        .mock("redrive_deliveries", |_| {
+            Ok(json!([{"delivery_id": "e", "reason": "The subscription 's' is deleted."}]))
+        })
+}
+
 /// An evaluation with this outcome under `enforce` and `fail_closed`, and the delivery that may follow.
 fn evaluation(outcome: &'static str) -> TestRun {
     let delivery = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
@@ -222,10 +232,15 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
                     .cancel_at(SECOND, "no longer wanted"),
             ),
         ),
-        ("QueuedStart-completed", last(queued("null"))),
+        ("DeliveryRedrive-completed", last(redrive())),
+        (
+            "DeliveryRedrive-canceled",
+            last(redrive().cancel_at(SECOND / 10, "Not now.")),
+        ),
+        ("QueuedStart-completed", last(queued(r#""begins""#))),
         (
             "QueuedStart-canceled",
-            last(queued("5000").cancel_at(SECOND, "no longer wanted")),
+            last(queued(r#"{"waits_ms": 5000}"#).cancel_at(SECOND, "no longer wanted")),
         ),
         ("Echo-signal", last(echo_run().signal_at(SECOND, "Say", &said))),
         ("Echo-timer", last(echo_run())),

@@ -17,6 +17,7 @@ use events::records::lanes::Lanes;
 use events::records::listeners::Listeners;
 use events::records::rates::Rates;
 use events::records::subscriptions::Subscriptions;
+use events::retention::Retention;
 use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, StoredSubscription, Target};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
@@ -90,14 +91,12 @@ pub async fn costs(data: &DataDir, wiring: &Wiring, aws: &Aws, counter: &Counter
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
         clock: wiring.clock.clone(),
     };
-    let redelivery = RedeliveryParts {
-        deliveries: Deliveries::new(table(EVENTS_TABLE)),
-        events: events.clone(),
-        subscriptions: subscriptions.clone(),
-        processes: Processes::new(table(RECORDS_TABLE)),
-        objects: wiring.objects.clone(),
-        clock: wiring.clock.clone(),
-    };
+    let redelivery = RedeliveryParts::new(
+        (table(EVENTS_TABLE), table(RECORDS_TABLE)),
+        wiring.objects.clone(),
+        wiring.clock.clone(),
+        Retention::default(),
+    );
     let model: Arc<dyn Model> = Arc::new(NotConfigured);
     let services = runs::Services::new(
         (webhooks, redelivery),

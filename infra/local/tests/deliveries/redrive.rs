@@ -6,7 +6,7 @@ use std::time::Duration;
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use events::search::DeliverySelection;
 use platform::UtcTime;
-use runs::redrive::{Progress, RedriveInput, WORKFLOW_TYPE, matching};
+use runs::redrive::{Limits, Progress, RedriveInput, WORKFLOW_TYPE, matching};
 use serde_json::{Value, json};
 use workflow::Payload;
 use workflow::engine::{Hint, StartRun};
@@ -38,7 +38,12 @@ impl World {
     async fn dry_run(&self, selection: &DeliverySelection) -> Vec<DeliveryRecord> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
         let found = (&self.deliveries, &self.clock);
-        matching(found, &self.tenant, selection, (None, 1_000), latest)
+        let limits = Limits {
+            most: 1_000,
+            kept: 1_000,
+            until: latest,
+        };
+        matching(found, &self.tenant, selection, None, limits)
             .await
             .unwrap()
             .deliveries

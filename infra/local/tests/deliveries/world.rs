@@ -276,14 +276,12 @@ impl World {
             listener: None,
             api: None,
         };
-        let redelivery = RedeliveryParts {
-            deliveries: deliveries.clone(),
-            events: events.clone(),
-            subscriptions: subscriptions.clone(),
-            processes: Processes::new(table(RECORDS_TABLE)),
-            objects: objects.clone(),
-            clock: clock.clone(),
-        };
+        let redelivery = RedeliveryParts::new(
+            (table(EVENTS_TABLE), table(RECORDS_TABLE)),
+            objects.clone(),
+            clock.clone(),
+            Retention::default(),
+        );
         let model: Arc<dyn Model> = Arc::new(NotConfigured);
         let services = runs::Services::new(
             (webhooks, redelivery.clone()),

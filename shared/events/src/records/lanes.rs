@@ -36,6 +36,10 @@ impl LanePlace {
         }
     }
 
+    pub fn subscription_id(&self) -> &str {
+        self.lane.split_once('#').map_or("", |(id, _)| id)
+    }
+
     fn sort(&self) -> String {
         format!("{}#{}", self.received_at, self.event_id)
     }

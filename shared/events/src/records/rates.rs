@@ -50,6 +50,12 @@ impl Slot {
     pub fn is_now(&self, rate: u32, now: UtcTime) -> bool {
         self.rate == rate && self.second == now.as_seconds()
     }
+
+    /// Returns the time until the second begins, in milliseconds.
+    pub fn lead_ms(&self, now: UtcTime) -> u64 {
+        let start = UtcTime::EPOCH.plus_ms(u64::try_from(self.second * 1_000).unwrap_or_default());
+        start.millis_since(now)
+    }
 }
 
 /// Places that a process reserved and has not used.

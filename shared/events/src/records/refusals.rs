@@ -16,9 +16,9 @@ use crate::sender::RefusalReason;
 const MAX_KEPT: usize = 20;
 /// How long refusals are kept after the last one, in seconds.
 const LIFE_SECONDS: i64 = 30 * 24 * 3_600;
-/// How long what was written for a missing channel is kept, in seconds.
+/// How long the record of a missing channel is kept, in seconds.
 const NOWHERE_SECONDS: i64 = 3_600;
-/// How often a write is tried while others write too.
+/// Attempts to write while others write too.
 const TRIES: usize = 3;
 
 /// A refused request.
@@ -59,7 +59,7 @@ struct StoredRefusals {
     expires_at: i64,
 }
 
-/// Refusals for the owner to be told of.
+/// Refusals that a system event reports.
 const REPORTED_FROM: u64 = 10;
 /// Least time between two system events about a channel, in milliseconds.
 const REPORT_PAUSE_MS: u64 = 3_600_000;
@@ -75,17 +75,20 @@ impl Refusals {
         Self { table }
     }
 
-    /// Returns what a channel refused.
     pub async fn find(&self, tenant: &Tenant, channel: &str) -> Result<ChannelRefusals> {
-        let found: Option<StoredRefusals> = self.table.find(&keys::channel_refusals(tenant, channel)).await?;
-        Ok(found.unwrap_or_default().refusals)
+        let key = keys::channel_refusals(tenant, channel);
+        let stored: Option<StoredRefusals> = self.table.find(&key).await?;
+        Ok(stored.unwrap_or_default().refusals)
     }
 
-    /// Writes as much for a missing channel, so that its refusal takes as long; `name` is what was asked for.
-    pub async fn add_nowhere(&self, name: &str, refused: &[RefusedRequest]) -> Result<()> {
-        let key = keys::nowhere_refusals(name);
+    /// Does the reads and writes of [`Self::add`] for the path of a missing channel: a faster response would
+    /// reveal that it is missing.
+    pub async fn add_nowhere(&self, path: &str, requests: &[RefusedRequest]) -> Result<()> {
+        let key = keys::nowhere_refusals(path);
         let _: Option<StoredRefusals> = self.table.find(&key).await?;
-        let Some(last) = refused.last() else { return Ok(()) };
+        let Some(last) = requests.last() else {
+            return Ok(());
+        };
         let stored = StoredRefusals {
             expires_at: last.at.as_seconds() + NOWHERE_SECONDS,
             ..StoredRefusals::default()
@@ -98,25 +101,25 @@ impl Refusals {
 
     /// Adds refused requests, oldest first. Returns whether so many were refused that a system event is due,
     /// which is then recorded as published.
-    pub async fn add(&self, tenant: &Tenant, channel: &str, refused: &[RefusedRequest]) -> Result<bool> {
+    pub async fn add(&self, tenant: &Tenant, channel: &str, requests: &[RefusedRequest]) -> Result<bool> {
         let key = keys::channel_refusals(tenant, channel);
-        let Some(now) = refused.last().map(|request| request.at) else {
+        let Some(now) = requests.last().map(|request| request.at) else {
             return Ok(false);
         };
         for _ in 0..TRIES {
-            let found: Option<StoredRefusals> = self.table.find(&key).await?;
-            let condition = match &found {
+            let current: Option<StoredRefusals> = self.table.find(&key).await?;
+            let condition = match &current {
                 None => Condition::Absent,
-                Some(found) => Condition::NumberIs("revision", found.revision),
+                Some(stored) => Condition::NumberIs("revision", stored.revision),
             };
-            let mut stored = found.unwrap_or_default();
-            for request in refused {
+            let mut stored = current.unwrap_or_default();
+            for request in requests {
                 *stored.refusals.counts.entry(request.reason).or_default() += 1;
                 stored.refusals.last.insert(0, request.clone());
             }
             stored.refusals.last.truncate(MAX_KEPT);
             stored.revision += 1;
-            stored.unreported += refused.len() as u64;
+            stored.unreported += requests.len() as u64;
             stored.expires_at = now.as_seconds() + LIFE_SECONDS;
             let is_due = stored.unreported >= REPORTED_FROM
                 && stored

@@ -42,14 +42,13 @@ pub enum Arrays {
 /// Body of one event.
 #[derive(Debug)]
 pub struct Item {
-    /// JSON as it was sent.
+    /// JSON as the sender wrote it.
     pub raw: Box<RawValue>,
     pub value: Value,
     /// Attributes of a CloudEvent.
     pub cloud_event: Option<Map<String, Value>>,
 }
 
-/// Body of a request.
 #[derive(Debug)]
 pub struct Body {
     /// The whole body as JSON.
@@ -63,13 +62,13 @@ impl Body {
     /// Reads the body of a request, at most `limit` bytes when it is decompressed. Fails with 400, 413 or 415
     /// for one that cannot be read.
     pub fn read(request: Request<'_>, limit: usize, arrays: Arrays) -> Result<Self> {
-        let bytes = decompressed(request, limit)?;
+        let bytes = decompress(request, limit)?;
         let bytes = &*bytes;
         let kind = request.content_type();
         if kind.starts_with("application/cloudevents") {
             return Self::of_json(bytes, Arrays::Split)?.cloud_events();
         }
-        let attributes = binary_attributes(request);
+        let attributes = binary_attributes(request)?;
         let mut body = match kind.as_str() {
             "application/x-www-form-urlencoded" if !looks_like_json(bytes) => Self::of_form(bytes, arrays)?,
             "application/x-ndjson"
@@ -99,24 +98,21 @@ impl Body {
     }
 
     fn of_json(bytes: &[u8], arrays: Arrays) -> Result<Self> {
+        // Some senders give lines of JSON the content type of one document. No document has lines like these.
+        match are_lines(bytes) {
+            true => Self::of_lines(bytes, arrays),
+            false => Self::of_document(bytes, arrays),
+        }
+    }
+
+    fn of_document(bytes: &[u8], arrays: Arrays) -> Result<Self> {
         check_depth(bytes)?;
-        let strict::Json(whole) = match parse(bytes) {
-            // Some senders call lines of JSON by the content type of one.
-            Err(_) if are_lines(bytes) => return Self::of_lines(bytes, arrays),
-            read => read?,
-        };
+        let strict::Json(whole) = parse(bytes)?;
+        let is_divided = whole.is_array() && arrays == Arrays::Split;
         let items = match &whole {
-            Value::Object(_) | Value::Array(_) if whole.is_object() || arrays == Arrays::Whole => {
-                let raw = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
-                vec![Item {
-                    raw,
-                    value: whole.clone(),
-                    cloud_event: None,
-                }]
-            }
-            Value::Array(values) => {
+            Value::Array(values) if is_divided => {
                 check_count(values)?;
-                let raws: Vec<Box<RawValue>> = serde_json::from_slice(unmarked(bytes)).map_err(not_text)?;
+                let raws: Vec<Box<RawValue>> = serde_json::from_slice(strip_mark(bytes)).map_err(not_text)?;
                 let items = raws.into_iter().zip(values).map(|(raw, value)| Item {
                     raw,
                     value: value.clone(),
@@ -124,13 +120,17 @@ impl Body {
                 });
                 items.collect()
             }
+            Value::Object(_) | Value::Array(_) => vec![Item {
+                raw: serde_json::from_slice(strip_mark(bytes)).map_err(not_text)?,
+                value: whole.clone(),
+                cloud_event: None,
+            }],
             _ => {
                 return Err(Error::invalid(
                     "The body must be a JSON object or an array of objects.",
                 ));
             }
         };
-        let is_divided = whole.is_array() && arrays == Arrays::Split;
         Ok(Self {
             whole,
             is_divided,
@@ -142,11 +142,11 @@ impl Body {
         let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
         let text = [b"[".as_slice(), &lines.join(&b","[..]), b"]"].concat();
-        Self::of_json(&text, arrays)
+        Self::of_document(&text, arrays)
     }
 
     fn of_text(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(unmarked(bytes))
+        let text = std::str::from_utf8(strip_mark(bytes))
             .map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
         match text.is_empty() {
             true => Err(Error::invalid("The body is empty.")),
@@ -157,13 +157,13 @@ impl Body {
     /// Reads a form as an object; a repeated name has an array. The JSON of a lone field `payload` is the
     /// body itself.
     fn of_form(bytes: &[u8], arrays: Arrays) -> Result<Self> {
-        let refused = || {
+        let refusal = || {
             Error::invalid(
                 "The body is no form of names and values, as its content type says; send JSON with 'content-type: application/json'.",
             )
         };
         if !bytes.contains(&b'=') || bytes.trim_ascii_start().first() == Some(&b'<') {
-            return Err(refused());
+            return Err(refusal());
         }
         let pairs: Vec<_> = url::form_urlencoded::parse(bytes.trim_ascii()).collect();
         if let [(name, text)] = pairs.as_slice()
@@ -205,9 +205,11 @@ impl Body {
     }
 }
 
-/// Returns the attributes of a CloudEvent in binary mode; None for another request.
-fn binary_attributes(request: Request<'_>) -> Option<Map<String, Value>> {
-    request.header("ce-specversion")?;
+/// Reads the attributes of a CloudEvent in binary mode; None for another request.
+fn binary_attributes(request: Request<'_>) -> Result<Option<Map<String, Value>>> {
+    if request.header("ce-specversion").is_none() {
+        return Ok(None);
+    }
     let attributes = request.headers.keys().filter_map(|name| {
         let attribute = name.as_str().strip_prefix(CLOUD_EVENT)?;
         let text = request.header(name.as_str())?;
@@ -218,9 +220,11 @@ fn binary_attributes(request: Request<'_>) -> Option<Map<String, Value>> {
     if let Some(kind) = request.header(header::CONTENT_TYPE.as_str()) {
         attributes.insert("datacontenttype".to_owned(), json!(kind));
     }
-    Some(attributes)
+    check_attributes(&attributes)?;
+    Ok(Some(attributes))
 }
 
+/// Fails with 400 unless the attributes have each one that the specification of CloudEvents requires.
 fn check_attributes(attributes: &Map<String, Value>) -> Result<()> {
     for name in ["specversion", "type", "source", "id"] {
         let is_there = attributes
@@ -234,7 +238,7 @@ fn check_attributes(attributes: &Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-fn decompressed<'a>(request: Request<'a>, limit: usize) -> Result<Cow<'a, [u8]>> {
+fn decompress<'a>(request: Request<'a>, limit: usize) -> Result<Cow<'a, [u8]>> {
     let encoding = request
         .header(header::CONTENT_ENCODING.as_str())
         .unwrap_or_default();
@@ -272,7 +276,7 @@ pub fn too_large(limit: usize) -> Error {
 }
 
 /// Returns bytes without a byte order mark at their beginning.
-fn unmarked(bytes: &[u8]) -> &[u8] {
+fn strip_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK).unwrap_or(bytes)
 }
 
@@ -293,7 +297,7 @@ fn are_lines(bytes: &[u8]) -> bool {
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {
-    matches!(unmarked(bytes).trim_ascii_start().first(), Some(b'{' | b'['))
+    matches!(strip_mark(bytes).trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 fn check_count(values: &[Value]) -> Result<()> {
@@ -381,6 +385,12 @@ mod tests {
                 json!([{ "a": 1 }, { "a": 2 }]),
             ),
             (
+                "application/json",
+                "{\"a\":1}\n\r\n{\"a\":{}}\n",
+                json!([{ "a": 1 }, { "a": {} }]),
+            ),
+            ("application/json", "{\n\"a\":\n{}\n}\n", json!([{ "a": {} }])),
+            (
                 FORM,
                 "command=%2Fdeploy&text=prod+now",
                 json!([{ "command": "/deploy", "text": "prod now" }]),
@@ -466,19 +476,50 @@ mod tests {
         for (body, whole) in [("{\"a\":1}", json!({ "a": 1 })), ("", Value::Null)] {
             let binary = read(&headers, body.as_bytes()).unwrap();
             assert_eq!(binary.whole, whole);
-            let found = binary.items[0].cloud_event.clone().unwrap();
-            assert_eq!(found["source"], "/s x");
+            let attributes = binary.items[0].cloud_event.clone().unwrap();
+            assert_eq!(attributes["source"], "/s x");
         }
-        let refusal = read(
-            &[("content-type", "application/cloudevents+json")],
-            br#"{"type":"t"}"#,
-        )
-        .unwrap_err();
-        assert!(
-            refusal.message().contains("'specversion'"),
-            "{}",
-            refusal.message()
-        );
+    }
+
+    #[test]
+    fn cloud_event_without_a_required_attribute_is_refused() {
+        let attributes = [
+            ("specversion", "1.0"),
+            ("type", "t"),
+            ("source", "/s"),
+            ("id", "1"),
+        ];
+        for (name, _) in attributes {
+            let rest = attributes.iter().filter(|(other, _)| *other != name);
+            let event: Map<_, _> = rest
+                .clone()
+                .map(|(name, value)| ((*name).to_owned(), json!(value)))
+                .collect();
+            let event = Value::Object(event).to_string();
+            let structured = [("content-type", "application/cloudevents+json")];
+            let mut refusals = vec![read(&structured, event.as_bytes()).unwrap_err()];
+            let headers: Vec<_> = rest.map(|(name, value)| (format!("ce-{name}"), *value)).collect();
+            let mut headers: Vec<_> = headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), *value))
+                .collect();
+            // Without `ce-specversion` a request is no CloudEvent in binary mode, but an ordinary one.
+            if name != "specversion" {
+                refusals.push(read(&headers, b"{}").unwrap_err());
+                refusals.push(read(&headers, b"").unwrap_err());
+            }
+            let empty = format!("ce-{name}");
+            headers.push((&empty, ""));
+            refusals.push(read(&headers, b"{}").unwrap_err());
+            for refusal in refusals {
+                assert_eq!(refusal.status(), 400);
+                assert!(
+                    refusal.message().contains(&format!("'{name}'")),
+                    "{}",
+                    refusal.message()
+                );
+            }
+        }
     }
 
     #[test]

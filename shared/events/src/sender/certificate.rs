@@ -12,7 +12,6 @@ use url::Url;
 use super::refusal::{Refusal, RefusalReason};
 use super::source::{self, Fields};
 
-/// Most patterns of hosts.
 const MAX_HOSTS: usize = 10;
 
 /// Where the certificate of a sender is.
@@ -35,13 +34,13 @@ impl CertificateRule {
 
     /// Returns the URL of the certificate that a request names.
     pub fn address(&self, fields: Fields<'_>) -> std::result::Result<Url, Refusal> {
-        let refused = |detail: String| Refusal::new(RefusalReason::CertificateRefused, detail);
+        let refusal = |detail: String| Refusal::new(RefusalReason::CertificateRefused, detail);
         let text = source::find_text(&self.url, fields)
-            .ok_or_else(|| refused(format!("expected the URL of a certificate in '{}'", self.url)))?;
-        // What a query makes a host answer is not what the host publishes.
-        let published = allowed(&text, &self.hosts).filter(|url| url.query().is_none());
-        published.ok_or_else(|| {
-            refused(format!(
+            .ok_or_else(|| refusal(format!("expected the URL of a certificate in '{}'", self.url)))?;
+        // A query may make a host answer with text of the query's author.
+        let url = as_allowed_url(&text, &self.hosts).filter(|url| url.query().is_none());
+        url.ok_or_else(|| {
+            refusal(format!(
                 "the certificate is not at an https URL without a query of {}",
                 self.hosts.join(", ")
             ))
@@ -75,7 +74,7 @@ pub(super) fn check_hosts(field: &str, hosts: &[String]) -> Result<()> {
 }
 
 /// Returns a URL if it is https, of one of these hosts, on the port of https and without credentials.
-pub(super) fn allowed(text: &str, hosts: &[String]) -> Option<Url> {
+pub(super) fn as_allowed_url(text: &str, hosts: &[String]) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let host = url.host_str()?;
     let is_plain = url.scheme() == "https"
@@ -133,7 +132,7 @@ mod tests {
             ("file:///etc/passwd", false),
             ("sns.eu-west-1.amazonaws.com", false),
         ] {
-            assert_eq!(allowed(url, &hosts).is_some(), is_allowed, "{url}");
+            assert_eq!(as_allowed_url(url, &hosts).is_some(), is_allowed, "{url}");
         }
     }
 

@@ -15,7 +15,6 @@ const LINES: &str = "lines:";
 pub struct Values<'a> {
     /// Time of the request, as its sender wrote it.
     pub timestamp: &'a str,
-    /// Id of the request.
     pub id: &'a str,
     /// Secret of the channel, where a template may contain it.
     pub secret: &'a str,
@@ -30,12 +29,12 @@ pub fn check(field: &str, template: &str) -> Result<()> {
         ));
     }
     for name in pieces(template).filter_map(|piece| piece.is_name.then_some(piece.text)) {
-        let is_own = NAMES.contains(&name) || name.starts_with(LINES);
-        if !is_own {
-            let known = ["header:", "query:", "body:"]
+        let is_of_template = NAMES.contains(&name) || name.starts_with(LINES);
+        if !is_of_template {
+            let is_of_source = ["header:", "query:", "body:"]
                 .iter()
                 .any(|kind| name.starts_with(kind));
-            if !known {
+            if !is_of_source {
                 return Err(Error::invalid_field(
                     field,
                     format!(
@@ -121,11 +120,11 @@ fn form_sorted(fields: Fields<'_>) -> String {
 
 /// Returns a line with the name and a line with the text of each field of the body that is there.
 fn lines(names: &str, fields: Fields<'_>) -> String {
-    let found = names.split(',').filter_map(|name| {
+    let lines = names.split(',').filter_map(|name| {
         let value = fields.body.get(name)?.as_str()?;
         Some(format!("{name}\n{value}\n"))
     });
-    found.collect()
+    lines.collect()
 }
 
 pub(super) struct Piece<'t> {
@@ -138,15 +137,15 @@ pub(super) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
         .split("{{")
         .enumerate()
         .flat_map(|(number, part)| {
-            let own = |text| Piece { text, is_name: false };
+            let text = |text| Piece { text, is_name: false };
             match part.split_once("}}").filter(|_| number > 0) {
-                None => [Some(own(part)), None],
+                None => [Some(text(part)), None],
                 Some((name, after)) => [
                     Some(Piece {
                         text: name.trim(),
                         is_name: true,
                     }),
-                    Some(own(after)),
+                    Some(text(after)),
                 ],
             }
         })

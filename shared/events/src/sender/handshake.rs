@@ -11,11 +11,10 @@ use serde_json::{Map, Value};
 use sha2::Sha256;
 use url::Url;
 
-use super::certificate::{allowed, check_hosts};
+use super::certificate::{as_allowed_url, check_hosts};
 use super::content::pieces;
 use super::source::{self, Fields};
 
-/// Most handshakes of a channel.
 pub const MAX_HANDSHAKES: usize = 10;
 /// Longest echoed text, in bytes.
 const MAX_ECHO_BYTES: usize = 4_096;
@@ -150,19 +149,16 @@ impl Handshake {
     /// Whether a request is this handshake.
     pub fn is(&self, fields: Fields<'_>) -> bool {
         self.method.as_str() == fields.request.method
-            && self.when.iter().all(|(place, wanted)| {
-                let found = source::find(place, fields);
-                match wanted {
-                    None => found.is_some(),
-                    Some(wanted) => found.and_then(|value| source::as_text(&value)).as_ref() == Some(wanted),
-                }
+            && self.when.iter().all(|(place, text)| match text {
+                None => source::find(place, fields).is_some(),
+                Some(text) => source::find_text(place, fields).as_ref() == Some(text),
             })
     }
 
     /// Returns the URL that a request asks to visit. An error says why it is not visited.
     pub fn address(&self, fields: Fields<'_>) -> Option<std::result::Result<Url, String>> {
         let place = self.visit.as_ref()?;
-        let url = source::find_text(place, fields).and_then(|text| allowed(&text, &self.hosts));
+        let url = source::find_text(place, fields).and_then(|text| as_allowed_url(&text, &self.hosts));
         Some(url.ok_or_else(|| format!("'{place}' is no https URL of {}", self.hosts.join(", "))))
     }
 }
@@ -181,7 +177,8 @@ impl HandshakeAnswer {
         texts
     }
 
-    fn has_hmac(&self) -> bool {
+    /// Whether the answer needs the signing secret.
+    pub fn has_hmac(&self) -> bool {
         let mut names = self
             .texts()
             .into_iter()
@@ -202,9 +199,9 @@ impl HandshakeAnswer {
             return Err(Error::invalid_field(FIELD, "has 'text' or 'json', and not both."));
         }
         for name in self.headers.keys() {
-            let is_own =
-                HeaderName::try_from(name.as_str()).is_ok_and(|name| !REFUSED.contains(&name.as_str()));
-            if !is_own {
+            let is_allowed = HeaderName::try_from(name.as_str())
+                .is_ok_and(|name| !REFUSED_HEADERS.contains(&name.as_str()));
+            if !is_allowed {
                 return Err(Error::invalid_field(
                     "handshakes.answer.headers",
                     format!("cannot have the header '{name}'."),
@@ -232,7 +229,7 @@ impl HandshakeAnswer {
         }
         let body = match (&self.text, &self.json) {
             (Some(text), _) => Some(("text/plain; charset=utf-8", fill(text)?)),
-            (_, Some(json)) => Some(("application/json", filled(json, &fill)?.to_string())),
+            (_, Some(json)) => Some(("application/json", fill_json(json, &fill)?.to_string())),
             (None, None) => None,
         };
         let status = self.status.unwrap_or(200);
@@ -245,7 +242,7 @@ impl HandshakeAnswer {
 }
 
 /// Headers that would change how the answer is carried or read.
-const REFUSED: [&str; 6] = [
+const REFUSED_HEADERS: [&str; 6] = [
     "connection",
     "content-length",
     "content-type",
@@ -263,17 +260,17 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-fn filled(value: &Value, fill: &impl Fn(&str) -> Option<String>) -> Option<Value> {
+fn fill_json(value: &Value, fill: &impl Fn(&str) -> Option<String>) -> Option<Value> {
     Some(match value {
         Value::String(text) => Value::String(fill(text)?),
         Value::Array(items) => items
             .iter()
-            .map(|item| filled(item, fill))
+            .map(|item| fill_json(item, fill))
             .collect::<Option<_>>()?,
         Value::Object(fields) => {
             let fields = fields
                 .iter()
-                .map(|(name, value)| Some((name.clone(), filled(value, fill)?)));
+                .map(|(name, value)| Some((name.clone(), fill_json(value, fill)?)));
             Value::Object(fields.collect::<Option<Map<_, _>>>()?)
         }
         other => other.clone(),

@@ -75,8 +75,8 @@ pub fn all() -> &'static [Preset] {
 
 /// 400 for a name that no preset has.
 pub fn get(name: &str) -> Result<&'static Preset> {
-    let found = PRESETS.iter().find(|preset| preset.name == name);
-    found.ok_or_else(|| {
+    let preset = PRESETS.iter().find(|preset| preset.name == name);
+    preset.ok_or_else(|| {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name.as_str()).collect();
         Error::invalid_field("preset", format!("is '{name}'; there are {}.", names.join(", ")))
     })

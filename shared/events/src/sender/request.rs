@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, header};
 
-/// A request to a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Method in upper case.
@@ -26,7 +25,7 @@ impl<'a> Request<'a> {
         let (_, query) = self.url.split_once('?')?;
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
         pairs
-            .find(|(found, _)| found == name)
+            .find(|(parameter, _)| parameter == name)
             .map(|(_, value)| value.into_owned())
     }
 

@@ -252,8 +252,8 @@ impl SignatureRule {
                 false => Ok(()),
             };
         };
-        let given = [&time.header, &time.prefix, &time.path];
-        if given.iter().filter(|place| place.is_some()).count() != 1 {
+        let places = [&time.header, &time.prefix, &time.path];
+        if places.iter().filter(|place| place.is_some()).count() != 1 {
             return Err(Error::invalid_field(
                 "signature.timestamp",
                 "has exactly one of header, prefix and path.",
@@ -343,7 +343,7 @@ impl SignatureRule {
     }
 
     /// Says what a request must have, for the owner of the channel.
-    pub(super) fn expected(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let place = match self.header.strip_prefix("body:") {
             Some(path) => format!("the field '{path}' of the body"),
             None => format!("the header '{}'", self.header),

@@ -101,8 +101,8 @@ fn find_one<'a>(text: &str, fields: Fields<'a>) -> Option<Cow<'a, Value>> {
     if let Some(name) = text.strip_prefix(QUERY) {
         return fields.request.query(name).map(owned);
     }
-    let found = path::find(fields.body, text.strip_prefix(BODY).unwrap_or(text))?;
-    (!found.is_null()).then_some(Cow::Borrowed(found))
+    let value = path::find(fields.body, text.strip_prefix(BODY).unwrap_or(text))?;
+    (!value.is_null()).then_some(Cow::Borrowed(value))
 }
 
 /// Returns the text of a value that can be part of a name: a text, a whole number of 64 bits or a boolean.
@@ -157,10 +157,10 @@ fn fill(parts: &[Part<'_>], fields: Fields<'_>) -> Option<String> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(own) => text.push_str(own),
+            Part::Text(piece) => text.push_str(piece),
             Part::Value(inner) => {
-                let found = options(inner).find_map(|option| find_one(option, fields))?;
-                text.push_str(&as_text(&found)?);
+                let value = options(inner).find_map(|option| find_one(option, fields))?;
+                text.push_str(&as_text(&value)?);
             }
         }
     }
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    fn found(text: &str) -> Option<Value> {
+    fn find_in_request(text: &str) -> Option<Value> {
         let mut headers = HeaderMap::new();
         headers.insert("x-kind", " push ".parse().unwrap());
         let body = json!({ "a": { "b": 7 }, "text": "t", "none": null, "header:x": 1, "list": [1] });
@@ -233,7 +233,7 @@ mod tests {
             ("x {{ list }}", None),
         ] {
             check("field", text).unwrap();
-            assert_eq!(found(text), value, "{text}");
+            assert_eq!(find_in_request(text), value, "{text}");
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         #[test]
         fn any_text_is_taken_or_refused(text in "[ab.{}| :headrquy]{0,24}") {
             let _ = check("field", &text);
-            let _ = found(&text);
+            let _ = find_in_request(&text);
         }
     }
 }

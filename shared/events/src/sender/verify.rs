@@ -42,8 +42,8 @@ pub enum Key<'a> {
 impl SignatureRule {
     /// Verifies the signature of a request that arrives at `now`. Compares in constant time.
     pub fn verify(&self, key: Key<'_>, fields: Fields<'_>, now: UtcTime) -> Result<(), Refusal> {
-        let missing = || Refusal::new(RefusalReason::SignatureMissing, self.expected());
-        let wrong = || Refusal::new(RefusalReason::SignatureWrong, self.expected());
+        let missing = || Refusal::new(RefusalReason::SignatureMissing, self.describe());
+        let wrong = || Refusal::new(RefusalReason::SignatureWrong, self.describe());
         let text = match self.header.starts_with("body:") {
             true => source::find_text(&self.header, fields),
             false => fields.request.header(&self.header).map(str::to_owned),
@@ -81,7 +81,7 @@ impl SignatureRule {
         };
         let mut signatures = self.signatures(&text).take(MAX_SIGNATURES).peekable();
         if signatures.peek().is_none() {
-            // Compared too, so that it takes as long as a wrong one.
+            // A faster response would reveal that no part of the header is read as a signature.
             fits(Vec::new());
         }
         match signatures.any(fits) {
@@ -100,12 +100,12 @@ impl SignatureRule {
             // A longer signature would take measurably longer, which shows whether the header is decoded at
             // all.
             let part = part?;
-            let decoded = match self.encoding {
+            let signature = match self.encoding {
                 _ if part.len() > MAX_SIGNATURE_BYTES => None,
                 Encoding::Hex => hex::decode(part).ok(),
                 Encoding::Base64 => BASE64.decode(part).ok(),
             };
-            Some(decoded.unwrap_or_default())
+            Some(signature.unwrap_or_default())
         })
     }
 
@@ -143,7 +143,7 @@ impl SignatureRule {
                     "the signed time {time} is more than {tolerance} seconds from the time of arrival, {now}"
                 ),
             )),
-            (_, None) => Err(Refusal::new(RefusalReason::TimestampMissing, self.expected())),
+            (_, None) => Err(Refusal::new(RefusalReason::TimestampMissing, self.describe())),
         }
     }
 
@@ -155,8 +155,9 @@ impl SignatureRule {
         };
         match source::find_text(source, fields) {
             Some(digest) => {
-                let own = hex::encode(Sha256::digest(fields.request.body));
-                own.as_bytes()
+                let body_digest = hex::encode(Sha256::digest(fields.request.body));
+                body_digest
+                    .as_bytes()
                     .ct_eq(digest.to_ascii_lowercase().as_bytes())
                     .into()
             }
@@ -195,7 +196,7 @@ impl SignatureRule {
     }
 
     pub(super) fn secret_bytes<'s>(&self, secret: &'s str) -> Option<Cow<'s, [u8]>> {
-        let decoded = match self.secret_encoding {
+        let bytes = match self.secret_encoding {
             SecretEncoding::Text => return Some(Cow::Borrowed(secret.as_bytes())),
             SecretEncoding::Hex => hex::decode(secret).ok(),
             SecretEncoding::Base64 => BASE64.decode(secret).ok(),
@@ -204,11 +205,12 @@ impl SignatureRule {
                 BASE64.decode(text).ok()
             }
         };
-        decoded.filter(|bytes| !bytes.is_empty()).map(Cow::Owned)
+        bytes.filter(|bytes| !bytes.is_empty()).map(Cow::Owned)
     }
 }
 
-/// Computes a MAC of a body that no channel has, so that a request to a missing channel takes as long.
+/// Computes the MACs that a signed channel would: a faster response would reveal that a channel is missing or
+/// unsigned.
 pub fn waste(body: &[u8]) {
     for algorithm in [Algorithm::Sha256, Algorithm::Sha1] {
         is_mac(algorithm, &[0; 32], body, &[]);

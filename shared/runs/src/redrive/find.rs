@@ -4,7 +4,7 @@ use events::records::deliveries::{Deliveries, DeliveryRecord};
 use events::search::{DeliverySelection, Place};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
-use platform::{Clock, Result, Tenant, ids};
+use platform::{Clock, Result, Tenant, UtcTime, ids};
 use workflow::{ActivityContext, Failure, Registry};
 
 use super::{FIND, Find, FoundPart, REDRIVE, Refused};
@@ -15,35 +15,47 @@ const PART: usize = 200;
 /// Number of deliveries redriven concurrently.
 const REDRIVEN_AT_ONCE: usize = 8;
 
+/// How many deliveries are looked for, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub most: usize,
+    /// Most deliveries that are returned; the others are counted.
+    pub kept: usize,
+    pub until: UtcTime,
+}
+
 /// Deliveries of a selection.
 #[derive(Debug)]
 pub struct Selected {
+    pub matched: usize,
     pub deliveries: Vec<DeliveryRecord>,
     /// Position after which the rest begins; None where the selection has no more.
     pub next: Option<Place>,
 }
 
-/// Returns up to `limit` deliveries of a selection, newest first, found until a time. Private ones are left
-/// out, because those who read the result of a redrive may not see them.
+/// Returns deliveries of a selection, newest first, after a position. Private ones are left out, because those who read the result of a redrive may not see them.
 pub async fn matching(
     (deliveries, clock): (&Deliveries, &Clock),
     tenant: &Tenant,
     selection: &DeliverySelection,
-    (mut next, limit): (Option<Place>, usize),
-    until: platform::UtcTime,
+    mut next: Option<Place>,
+    limits: Limits,
 ) -> Result<Selected> {
     let viewer = Viewer::of_project();
-    let mut found = Vec::new();
+    let (mut matched, mut kept) = (0, Vec::new());
     loop {
-        let missing = limit.saturating_sub(found.len()).min(PART);
+        let missing = limits.most.saturating_sub(matched).min(PART);
         let part = deliveries
             .select((tenant, &viewer), selection, missing, next, clock)
             .await?;
-        found.extend(part.deliveries);
+        matched += part.deliveries.len();
+        let free = limits.kept.saturating_sub(kept.len());
+        kept.extend(part.deliveries.into_iter().take(free));
         next = part.next;
-        if next.is_none() || found.len() >= limit || clock.now() >= until {
+        if next.is_none() || matched >= limits.most || clock.now() >= limits.until {
             return Ok(Selected {
-                deliveries: found,
+                matched,
+                deliveries: kept,
                 next,
             });
         }
@@ -64,14 +76,20 @@ async fn find(parts: RedeliveryParts, context: ActivityContext, input: Find) -> 
         (&parts.deliveries, &parts.clock),
         &context.tenant,
         &input.selection,
-        (input.after, limit),
-        parts.clock.now(),
+        input.after,
+        Limits {
+            most: limit,
+            kept: limit,
+            until: parts.clock.now(),
+        },
     )
     .await?;
     Ok(FoundPart {
         ids: selected
             .deliveries
             .into_iter()
+            // The order of the events, as far as one part goes.
+            .rev()
             .map(|delivery| delivery.id)
             .collect(),
         next: selected.next,

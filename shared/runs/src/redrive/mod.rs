@@ -1,12 +1,12 @@
-//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection, newest first, at a
-//! limited rate.
+//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection at a limited rate, in parts
+//! from the newest to the oldest, each from its oldest delivery on.
 //!
 //! One activity finds the next deliveries, so that the history keeps which ones; another redrives a few of
 //! them. Each attempt has a run id derived from this run and the delivery, so a repeated activity redrives
 //! nothing twice. The search only moves on to older deliveries, so a delivery that fails again is not met
 //! again either.
 //!
-//! Only the service starts these runs: the permission was checked there.
+//! Only the service starts these runs: the permission was checked there, and no run may start this type.
 
 mod find;
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::{ActivityType, Context, Failure, Registry, RetryPolicy};
 
-pub use find::{Selected, matching, with_activities};
+pub use find::{Limits, Selected, matching, with_activities};
 
 pub const WORKFLOW_TYPE: &str = "DeliveryRedrive";
 /// Prefix of the workflow ids, which no workflow id from an event may have.
@@ -103,10 +103,6 @@ pub fn add(registry: Registry) -> Registry {
 }
 
 pub async fn run(context: Context, mut input: RedriveInput) -> Result<Value, Failure> {
-    if context.is_child() {
-        let why = "Redrive deliveries by POST /events/deliveries/redrive; a run must not start this type.";
-        return Err(Failure::permanent("NotAllowed", why));
-    }
     let mut published = context.now();
     loop {
         let left = input.limit.saturating_sub(input.progress.matched);

@@ -125,7 +125,6 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
             next: Next::GiveUp("The event is no longer kept.".to_owned()),
         });
     };
-    let envelope = payload::whole(&webhooks.objects, &event).await?;
     let started_at = webhooks.clock.now();
     if started_at.millis_since(input.started_at) > MAX_TIMESTAMP_AGE_MS {
         return Ok(Outcome {
@@ -136,6 +135,8 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     if let Some(next) = wait(&webhooks, tenant, webhook, &input, started_at).await? {
         return Ok(Outcome { attempt: None, next });
     }
+    let started_at = webhooks.clock.now();
+    let envelope = payload::whole(&webhooks.objects, &event).await?;
     let request = match Request::unsigned(webhook, &envelope, &input.delivery) {
         Ok(request) => request,
         Err(refusal) if !refusal.is_transient() => {
@@ -201,6 +202,10 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     })
 }
 
+/// Time before a reserved second from which an attempt waits for it, in milliseconds: hints of SQS come at whole
+/// seconds.
+pub(super) const EARLY_MS: u64 = 1_500;
+
 /// Returns what the delivery must wait for before its request.
 async fn wait(
     webhooks: &Webhooks,
@@ -217,8 +222,18 @@ async fn wait(
     let Some(rate) = webhook.rate_per_second else {
         return Ok(None);
     };
-    if input.slot.is_some_and(|slot| slot.is_now(rate, now)) {
-        return Ok(None);
+    if let Some(slot) = input.slot.filter(|slot| slot.rate == rate) {
+        let lead_ms = slot.lead_ms(now);
+        if lead_ms <= EARLY_MS {
+            webhooks.clock.pause(Duration::from_millis(lead_ms)).await;
+        }
+        let now = webhooks.clock.now();
+        if slot.is_now(rate, now) {
+            return Ok(None);
+        }
+        if slot.lead_ms(now) > 0 {
+            return Ok(Some(Next::WaitForSlot(slot)));
+        }
     }
     let subscription = &input.delivery.subscription_id;
     let slot = webhooks.rates.reserve(tenant, subscription, rate, now).await?;

@@ -27,8 +27,10 @@ use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::future::{Either, select};
+use workflow::turn::Signals;
 use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
+use attempt::EARLY_MS;
 pub use attempt::{Webhooks, attempt};
 pub use outcome::{AttemptInput, Next, Outcome};
 pub use request::Request;
@@ -187,17 +189,19 @@ async fn deliver(context: &Context, input: WebhookInput) -> Result<End, Failure>
                 let is_behind = pause_ms > lanes::SETTLE_MS;
                 waits = if is_behind { waits + 1 } else { waits };
                 lanes::pause(context, pause_ms, &turns).await?;
+                drop_signals(&retries);
                 if is_old(context) {
                     return Ok(renewed(delivery, tried, None, (waits, None)));
                 }
                 continue;
             }
             Next::WaitForSlot(next) => {
-                let start = UtcTime::EPOCH.plus_ms(u64::try_from(next.second * 1_000).unwrap_or_default());
-                context
-                    .timer(Duration::from_millis(start.millis_since(context.now())))
-                    .await?;
                 slot = Some(next);
+                // An attempt that is early waits for the rest itself.
+                let lead_ms = next.lead_ms(context.now());
+                let early_ms = lead_ms.checked_sub(EARLY_MS).unwrap_or(lead_ms);
+                context.timer(Duration::from_millis(early_ms)).await?;
+                drop_signals(&retries);
                 if is_old(context) {
                     return Ok(renewed(delivery, tried, None, (waits, slot)));
                 }
@@ -230,6 +234,11 @@ async fn deliver(context: &Context, input: WebhookInput) -> Result<End, Failure>
             return Ok(renewed(delivery, tried, None, (waits, None)));
         }
     }
+}
+
+/// Drops requests to retry that came before the next attempt, which must wait in spite of them.
+fn drop_signals(retries: &Signals) {
+    while retries.try_receive::<Value>().is_some() {}
 }
 
 /// Whether another run should continue, which signs with a later time.

@@ -12,6 +12,8 @@ use crate::draft::Draft;
 use crate::event::{ChildOutcome, EventKind, ParentRef};
 use crate::failure::Failure;
 use crate::options::ParentClosePolicy;
+use crate::payload::Payload;
+use crate::records::QUEUED_TYPE;
 use crate::state::{About, ChildName, Effect, RunState};
 use crate::status::RunStatus;
 
@@ -97,15 +99,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
     };
     Some(StartRun {
         run_id: Some(run_id.clone()),
-        about: About {
-            initiated_by: state.about.initiated_by.clone(),
-            tenant_id: state.about.tenant_id.clone(),
-            priority: state.about.priority,
-            visibility: state.about.visibility,
-            run_as_role: state.about.run_as_role,
-            document_id: document_of(input),
-            ..About::default()
-        },
+        about: about_child(state, input),
         parent: Some(ParentRef {
             workflow_id: state.workflow_id.clone(),
             run_id: state.run_id.clone(),
@@ -118,6 +112,22 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         program: program.clone(),
         ..StartRun::new(workflow_type, workflow_id, input.clone())
     })
+}
+
+fn about_child(parent: &RunState, input: &Payload) -> About {
+    // The child is the run that the event asked for.
+    if parent.workflow_type == QUEUED_TYPE {
+        return parent.about.clone();
+    }
+    About {
+        initiated_by: parent.about.initiated_by.clone(),
+        tenant_id: parent.about.tenant_id.clone(),
+        priority: parent.about.priority,
+        visibility: parent.about.visibility,
+        run_as_role: parent.about.run_as_role,
+        document_id: document_of(input),
+        ..About::default()
+    }
 }
 
 /// Returns the event for a child run whose workflow id belongs to an open run.
@@ -266,6 +276,13 @@ impl Engine {
                 "event {initiated} asks for no child run"
             )));
         };
+        if self.services.registry.is_unannounced(&start.workflow_type) {
+            let why = format!(
+                "Runs of the type '{}' are started by the service alone.",
+                start.workflow_type
+            );
+            return Ok(refused(initiated, &start, ErrorKind::Forbidden.code(), why));
+        }
         match self.start(tenant, &start).await {
             Ok(started) if started.is_new => Ok(EventKind::ChildWorkflowExecutionStarted {
                 initiated_event_id: initiated,
@@ -295,7 +312,7 @@ impl Engine {
 }
 
 /// Returns the document that an input names, under the same rule as one that an event names.
-pub fn document_of(input: &crate::payload::Payload) -> Option<String> {
+pub fn document_of(input: &Payload) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         document_id: Option<String>,

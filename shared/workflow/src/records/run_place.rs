@@ -17,6 +17,9 @@ use super::runs::COMPLETED;
 /// Type of the runs of webhooks, which outnumber all others.
 pub const FREQUENT_TYPE: &str = "WebhookDelivery";
 
+/// Type of the runs that wait for their turn to start another.
+pub const QUEUED_TYPE: &str = "QueuedStart";
+
 /// A run's places in the listings, and its due time for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPlace {

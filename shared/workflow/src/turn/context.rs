@@ -55,11 +55,6 @@ impl Context {
         self.core.borrow().started.run_id.clone()
     }
 
-    /// Whether another run started this one.
-    pub fn is_child(&self) -> bool {
-        self.core.borrow().started.parent.is_some()
-    }
-
     /// Returns the time of the last event that the code has seen.
     pub fn now(&self) -> UtcTime {
         self.core.borrow().now

@@ -8,23 +8,23 @@ use tests::{Events, Method};
 
 use super::signing::{Sending, channel};
 
-async fn sent(events: &Events, channel: &Channel, sending: &Sending) -> Value {
+async fn send(events: &Events, channel: &Channel, sending: &Sending) -> Value {
     let sending = sending
         .clone()
         .with("authorization", format!("Bearer {}", channel.token()));
     sending.to(events, channel).await.expect_status(202).body
 }
 
-/// Returns the events that a path has got, by their number, in order of `details.payload.n`.
-async fn received(events: &Events, count: usize) -> Vec<Value> {
-    let received = events.received("/all", count).await;
-    assert_eq!(received.len(), count);
-    let mut found: Vec<_> = received
+/// Waits for `count` events. Returns them in the order of `details.payload.n`.
+async fn receive(events: &Events, count: usize) -> Vec<Value> {
+    let requests = events.received("/all", count).await;
+    assert_eq!(requests.len(), count);
+    let mut received: Vec<_> = requests
         .iter()
         .map(|request| request.json()["event"].clone())
         .collect();
-    found.sort_by_key(|event| event["details"]["payload"]["n"].as_u64());
-    found
+    received.sort_by_key(|event| event["details"]["payload"]["n"].as_u64());
+    received
 }
 
 #[tokio::test]
@@ -36,22 +36,22 @@ async fn an_array_becomes_an_event_for_each_element() {
     let elements: Vec<_> = (0..60)
         .map(|n| json!({ "event": format!("e{n}"), "id": format!("k{n}"), "n": n }))
         .collect();
-    let answer = sent(&events, &plain, &Sending::json(&json!(elements))).await;
+    let answer = send(&events, &plain, &Sending::json(&json!(elements))).await;
     let ids = answer["event_ids"].as_array().unwrap().clone();
     assert_eq!((ids.len(), &answer["event_id"]), (60, &ids[0]));
-    let found = received(&events, 60).await;
-    for (n, event) in found.iter().enumerate() {
+    let received = receive(&events, 60).await;
+    for (n, event) in received.iter().enumerate() {
         assert_eq!(event["event_id"], ids[n]);
         assert_eq!(event["action"], format!("e{n}"));
         assert_eq!(event["details"]["payload"], elements[n]);
     }
     // A repeat has the same ids and makes no event; one new element makes one.
-    let again = sent(&events, &plain, &Sending::json(&json!(elements))).await;
+    let again = send(&events, &plain, &Sending::json(&json!(elements))).await;
     assert_eq!(again["event_ids"], json!(ids));
     let more = json!([elements[0], { "event": "new", "id": "new", "n": 60 }]);
-    let again = sent(&events, &plain, &Sending::json(&more)).await;
+    let again = send(&events, &plain, &Sending::json(&more)).await;
     assert_eq!(again["event_ids"][0], ids[0]);
-    received(&events, 61).await;
+    receive(&events, 61).await;
 }
 
 #[tokio::test]
@@ -74,10 +74,10 @@ async fn an_array_is_taken_whole_or_not_at_all() {
     }
     let body = json!({ "name": "whole", "source": "s", "arrays": "whole" });
     let whole = events.channel(&body).await;
-    let answer = sent(&events, &whole, &Sending::json(&json!([1, { "n": 2 }]))).await;
+    let answer = send(&events, &whole, &Sending::json(&json!([1, { "n": 2 }]))).await;
     assert_eq!(answer["event_ids"], Value::Null);
-    let found = received(&events, 1).await;
-    assert_eq!(found[0]["details"]["payload"], json!([1, { "n": 2 }]));
+    let received = receive(&events, 1).await;
+    assert_eq!(received[0]["details"]["payload"], json!([1, { "n": 2 }]));
 }
 
 #[tokio::test]
@@ -105,16 +105,16 @@ async fn forms_text_and_lines_are_kept_as_they_are_sent() {
         ),
     ] {
         let before = events.receiver.received_at("/all").len();
-        sent(&events, &plain, &Sending::new(kind, body.to_owned())).await;
-        let found = events.received("/all", before + 1).await;
+        send(&events, &plain, &Sending::new(kind, body.to_owned())).await;
+        let requests = events.received("/all", before + 1).await;
         assert_eq!(
-            found[before].json()["event"]["details"]["payload"],
+            requests[before].json()["event"]["details"]["payload"],
             payload,
             "{kind}"
         );
     }
     let lines = Sending::new("application/x-ndjson", "{\"n\":1}\n{\"n\":2}\n".to_owned());
-    let answer = sent(&events, &plain, &lines).await;
+    let answer = send(&events, &plain, &lines).await;
     assert_eq!(answer["event_ids"].as_array().unwrap().len(), 2);
 }
 
@@ -133,8 +133,8 @@ async fn compressed_bodies_are_taken() {
         .body(bytes)
         .await
         .expect_status(202);
-    let found = events.received("/all", 1).await;
-    assert_eq!(found[0].json()["event"]["action"], "zipped");
+    let requests = events.received("/all", 1).await;
+    assert_eq!(requests[0].json()["event"]["action"], "zipped");
 }
 
 #[tokio::test]
@@ -147,12 +147,12 @@ async fn cloud_events_are_taken_in_each_mode() {
         "time": "2026-01-02T03:04:05Z", "data": { "a": 1 } })
     };
     let structured = Sending::new("application/cloudevents+json", event("1").to_string());
-    let first = sent(&events, &channel, &structured).await;
+    let first = send(&events, &channel, &structured).await;
     let batch = Sending::new(
         "application/cloudevents-batch+json",
         json!([event("1"), event("2")]).to_string(),
     );
-    let answer = sent(&events, &channel, &batch).await;
+    let answer = send(&events, &channel, &batch).await;
     assert_eq!(
         answer["event_ids"][0], first["event_id"],
         "a source and an id name one event"
@@ -164,10 +164,10 @@ async fn cloud_events_are_taken_in_each_mode() {
         .with("ce-subject", "42")
         .with("ce-id", "3")
         .with("ce-time", "2026-01-02T03:04:05Z");
-    sent(&events, &channel, &binary).await;
-    let found = events.received("/all", 3).await;
-    assert_eq!(found.len(), 3);
-    for request in found {
+    send(&events, &channel, &binary).await;
+    let requests = events.received("/all", 3).await;
+    assert_eq!(requests.len(), 3);
+    for request in requests {
         let event = request.json()["event"].clone();
         for (field, value) in [
             ("action", "com.example.created"),
@@ -189,9 +189,18 @@ async fn a_channel_can_take_larger_bodies() {
         .channel(&json!({ "name": "n", "source": "s", "max_body_kb": 1_024 }))
         .await;
     let body = |bytes: usize| Sending::json(&json!({ "text": "x".repeat(bytes) }));
-    let of =
+    let sending =
         |channel: &Channel, bytes| body(bytes).with("authorization", format!("Bearer {}", channel.token()));
-    of(&plain, 300_000).to(&events, &plain).await.expect_status(413);
-    of(&large, 1_000_000).to(&events, &large).await.expect_status(202);
-    of(&large, 1_100_000).to(&events, &large).await.expect_status(413);
+    sending(&plain, 300_000)
+        .to(&events, &plain)
+        .await
+        .expect_status(413);
+    sending(&large, 1_000_000)
+        .to(&events, &large)
+        .await
+        .expect_status(202);
+    sending(&large, 1_100_000)
+        .to(&events, &large)
+        .await
+        .expect_status(413);
 }

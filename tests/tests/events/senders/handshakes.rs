@@ -17,12 +17,12 @@ fn empty() -> Sending {
     Sending::new("text/plain", String::new())
 }
 
-/// Fails if the project has an external event.
-async fn assert_no_event(events: &Events, known: &Channel) {
-    let marker = events.event(known, &json!({ "action": "marker" })).await;
+/// Fails if the project has an external event besides one that it sends to the channel.
+async fn assert_no_event(events: &Events, channel: &Channel) {
+    let marker = events.event(channel, &json!({ "action": "marker" })).await;
     events.delivery_of(&marker, &["succeeded"]).await;
-    let received = events.receiver.received_at("/all");
-    let actions: Vec<_> = received
+    let requests = events.receiver.received_at("/all");
+    let actions: Vec<_> = requests
         .iter()
         .map(|request| request.json()["event"]["action"].clone())
         .collect();
@@ -140,11 +140,11 @@ async fn a_handshake_brings_the_secret_once() {
     let asana = channel(&events, "asana", None).await;
     let path = format!("/events/channels/{}", asana.id());
     let body = Sending::json(&json!({ "events": [] }));
-    let signed = |secret: &str| {
+    let sign = |secret: &str| {
         let tag = hex::encode(sha256(secret.as_bytes(), &body.body));
         body.clone().with("x-hook-signature", tag)
     };
-    signed(SECRET)
+    sign(SECRET)
         .to(&events, &asana)
         .await
         .expect_error(401, "unauthenticated");
@@ -153,13 +153,13 @@ async fn a_handshake_brings_the_secret_once() {
         let answer = question(SECRET).to(&events, &asana).await.expect_status(200);
         assert_eq!(answer.header("x-hook-secret"), SECRET);
     }
-    signed(SECRET).to(&events, &asana).await.expect_status(202);
+    sign(SECRET).to(&events, &asana).await.expect_status(202);
     // Another one cannot take its place before the owner says so.
     question("another secret")
         .to(&events, &asana)
         .await
         .expect_error(400, "invalid_request");
-    signed("another secret")
+    sign("another secret")
         .to(&events, &asana)
         .await
         .expect_error(401, "unauthenticated");
@@ -171,7 +171,7 @@ async fn a_handshake_brings_the_secret_once() {
         .to(&events, &asana)
         .await
         .expect_status(200);
-    signed("another secret")
+    sign("another secret")
         .to(&events, &asana)
         .await
         .expect_status(202);
@@ -180,12 +180,12 @@ async fn a_handshake_brings_the_secret_once() {
     let path = format!("/events/channels/{}", notion.id());
     let question = Sending::json(&json!({ "verification_token": SECRET }));
     question.to(&events, &notion).await.expect_status(200);
-    let shown = events.get(&events.token, &path).await.expect_status(200).body;
-    assert_eq!(shown["received_secret"], SECRET);
-    assert_eq!(shown["signature"]["has_secret"], true);
+    let view = events.get(&events.token, &path).await.expect_status(200).body;
+    assert_eq!(view["received_secret"], SECRET);
+    assert_eq!(view["signature"]["has_secret"], true);
     let reader = events.scope.token(tests::Persona::Reader);
-    let shown = events.get(&reader, &path).await.expect_status(200).body;
-    assert_eq!(shown["received_secret"], Value::Null);
+    let view = events.get(&reader, &path).await.expect_status(200).body;
+    assert_eq!(view["received_secret"], Value::Null);
 }
 
 #[tokio::test]

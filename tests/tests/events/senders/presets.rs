@@ -4,7 +4,10 @@
 use serde_json::{Value, json};
 use tests::{Events, Method};
 
-use super::signing::{Sending, accepted, base64, channel, event, iso, now, sha1, sha256, sha512};
+use super::signing::{
+    Sending, accepted, base64, channel, iso, now, send, sha1, sha256, sha512, sign_github, sign_slack,
+    sign_stripe,
+};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -37,10 +40,7 @@ fn senders() -> Vec<Sender> {
         Sender {
             preset: "github",
             secret: SECRET,
-            sign: |sending, secret, _, _| {
-                let tag = hex::encode(sha256(secret.as_bytes(), &sending.body));
-                sending.with("x-hub-signature-256", format!("sha256={tag}"))
-            },
+            sign: |sending, secret, _, _| sign_github(sending, secret),
             sending: Sending::json(
                 &json!({ "action": "opened", "pull_request": { "id": 9_007_199_254_740_993_u64 } }),
             )
@@ -52,10 +52,7 @@ fn senders() -> Vec<Sender> {
         Sender {
             preset: "github",
             secret: SECRET,
-            sign: |sending, secret, _, _| {
-                let tag = hex::encode(sha256(secret.as_bytes(), &sending.body));
-                sending.with("x-hub-signature-256", format!("sha256={tag}"))
-            },
+            sign: |sending, secret, _, _| sign_github(sending, secret),
             sending: Sending::form(
                 "payload=%7B%22zen%22%3A%22x%22%2C%22repository%22%3A%7B%22id%22%3A5%7D%7D",
             )
@@ -66,10 +63,7 @@ fn senders() -> Vec<Sender> {
         Sender {
             preset: "stripe",
             secret: "whsec_0123456789abcdef",
-            sign: |sending, secret, _, at| {
-                let tag = hex::encode(sha256(secret.as_bytes(), &format!("{at}.{}", sending.body)));
-                sending.with("stripe-signature", format!("t={at},v1={tag},v0=ab"))
-            },
+            sign: |sending, secret, _, at| sign_stripe(sending, secret, at),
             sending: Sending::json(
                 &json!({ "id": "evt_1", "object": "event", "type": "invoice.paid", "created": 1_700_000_000,
                 "data": { "object": { "id": "in_1", "object": "invoice" } } }),
@@ -91,12 +85,7 @@ fn senders() -> Vec<Sender> {
         Sender {
             preset: "slack",
             secret: SECRET,
-            sign: |sending, secret, _, at| {
-                let tag = hex::encode(sha256(secret.as_bytes(), &format!("v0:{at}:{}", sending.body)));
-                sending
-                    .with("x-slack-request-timestamp", at.to_string())
-                    .with("x-slack-signature", format!("v0={tag}"))
-            },
+            sign: |sending, secret, _, at| sign_slack(sending, secret, at),
             sending: Sending::json(
                 &json!({ "type": "event_callback", "event_id": "Ev1", "event_time": 1_700_000_000,
                 "event": { "type": "message", "channel": "C1", "channel_type": "channel" } }),
@@ -106,12 +95,7 @@ fn senders() -> Vec<Sender> {
         Sender {
             preset: "slack",
             secret: SECRET,
-            sign: |sending, secret, _, at| {
-                let tag = hex::encode(sha256(secret.as_bytes(), &format!("v0:{at}:{}", sending.body)));
-                sending
-                    .with("x-slack-request-timestamp", at.to_string())
-                    .with("x-slack-signature", format!("v0={tag}"))
-            },
+            sign: |sending, secret, _, at| sign_slack(sending, secret, at),
             sending: Sending::form("command=%2Fdeploy&text=prod&channel_id=C2&trigger_id=t1"),
             event: json!({ "action": "/deploy", "resource_type": "slash_command", "resource_id": "C2", "details": { "payload": { "text": "prod" } } }),
         },
@@ -268,15 +252,15 @@ fn senders() -> Vec<Sender> {
     ]
 }
 
-/// Fails with the difference unless `found` has everything of `expected`.
-fn assert_has(found: &Value, expected: &Value, what: &str) {
+/// Fails with the difference unless `value` has everything of `expected`.
+fn assert_has(value: &Value, expected: &Value, place: &str) {
     match expected {
         Value::Object(fields) => {
-            for (name, value) in fields {
-                assert_has(&found[name], value, &format!("{what}.{name}"));
+            for (name, field) in fields {
+                assert_has(&value[name], field, &format!("{place}.{name}"));
             }
         }
-        value => assert_eq!(found, value, "{what}"),
+        expected => assert_eq!(value, expected, "{place}"),
     }
 }
 
@@ -287,14 +271,14 @@ async fn requests_of_senders_become_events_and_repeats_do_not() {
     for sender in senders() {
         let channel = channel(&events, sender.preset, Some(sender.secret)).await;
         let sending = (sender.sign)(sender.sending.clone(), sender.secret, &channel.url, now());
-        let found = event(&events, "/all", &sending, &channel).await;
-        assert_has(&found, &sender.event, sender.preset);
+        let event = send(&events, "/all", &sending, &channel).await;
+        assert_has(&event, &sender.event, sender.preset);
         // The sender repeats what it is not sure of: the same event, by its own id.
         let again = sending
             .to(&events, &channel)
             .await
             .expect_status(accepted(&channel));
-        assert_eq!(again.body["event_id"], found["event_id"], "{}", sender.preset);
+        assert_eq!(again.body["event_id"], event["event_id"], "{}", sender.preset);
     }
 }
 
@@ -377,7 +361,8 @@ async fn a_signature_of_one_preset_opens_no_other() {
     let at = now();
     let body = json!({ "id": "evt_1" });
     let sending = Sending::json(&body);
-    let tag = hex::encode(sha256(SECRET.as_bytes(), &format!("v0:{at}:{body}")));
+    let content = format!("v0:{at}:{body}");
+    let tag = hex::encode(sha256(SECRET.as_bytes(), &content));
     let confused = sending
         .clone()
         .with("stripe-signature", format!("t={at},v1={tag},v0={tag}"));
@@ -386,11 +371,8 @@ async fn a_signature_of_one_preset_opens_no_other() {
         .await
         .expect_error(401, "unauthenticated");
     // The signed text of one rule, sent as the body of another one.
-    let inner = format!("v0:{at}:{body}");
-    let tag = hex::encode(sha256(SECRET.as_bytes(), &inner));
     let github = channel(&events, "github", Some(SECRET)).await;
-    let confused =
-        Sending::new("application/json", inner).with("x-hub-signature-256", format!("sha256={tag}"));
+    let confused = sign_github(Sending::new("application/json", content), SECRET);
     confused
         .to(&events, &github)
         .await
@@ -498,10 +480,10 @@ async fn every_preset_makes_a_channel_and_its_parts_can_be_set_otherwise() {
             .body;
         assert_eq!(put["signature"], read["signature"], "{name}");
     }
-    let own = json!({ "name": "n", "source": "s", "preset": "stripe", "default_action": "x", "headers": ["X-Own"],
+    let body = json!({ "name": "n", "source": "s", "preset": "stripe", "default_action": "x", "headers": ["X-Own"],
         "transform": { "action_path": "kind" }, "signature": { "tolerance_seconds": 60 } });
     let created = events
-        .post(&events.token, "/events/channels", &own)
+        .post(&events.token, "/events/channels", &body)
         .await
         .expect_status(201)
         .body;

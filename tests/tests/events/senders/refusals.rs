@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::Events;
 use tests::events::Channel;
 
-use super::signing::{Sending, channel, now, sha256};
+use super::signing::{Sending, channel, now, sha256, sign_stripe};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -20,12 +20,9 @@ async fn the_owner_sees_what_was_refused_and_why() {
     let stripe = channel(&events, "stripe", None).await;
     let body = Sending::json(&json!({ "id": "evt_1", "card": "4242424242424242" }));
     let at = now();
-    let signed = |secret: &str, at: i64| {
-        let tag = hex::encode(sha256(secret.as_bytes(), &format!("{at}.{}", body.body)));
-        body.clone().with("stripe-signature", format!("t={at},v1={tag}"))
-    };
+    let sign = |secret: &str, at: i64| sign_stripe(body.clone(), secret, at);
     assert_eq!(refusals(&events, &stripe).await, Value::Null);
-    signed(SECRET, at)
+    sign(SECRET, at)
         .to(&events, &stripe)
         .await
         .expect_error(401, "unauthenticated");
@@ -41,11 +38,11 @@ async fn the_owner_sees_what_was_refused_and_why() {
     body.to(&events, &stripe)
         .await
         .expect_error(401, "unauthenticated");
-    signed("another secret", at)
+    sign("another secret", at)
         .to(&events, &stripe)
         .await
         .expect_error(401, "unauthenticated");
-    signed(SECRET, at - 1_000)
+    sign(SECRET, at - 1_000)
         .to(&events, &stripe)
         .await
         .expect_error(401, "unauthenticated");
@@ -55,24 +52,22 @@ async fn the_owner_sees_what_was_refused_and_why() {
         .await
         .expect_error(401, "unauthenticated");
     let not_json = Sending::new("application/json", "not json".to_owned());
-    let tag = hex::encode(sha256(SECRET.as_bytes(), &format!("{at}.not json")));
-    not_json
-        .with("stripe-signature", format!("t={at},v1={tag}"))
+    sign_stripe(not_json, SECRET, at)
         .to(&events, &stripe)
         .await
         .expect_error(400, "invalid_request");
-    let shown = refusals(&events, &stripe).await;
+    let record = refusals(&events, &stripe).await;
     let expected = json!({ "secret_missing": 1, "signature_missing": 1, "signature_wrong": 1, "timestamp_outside_tolerance": 1,
         "timestamp_missing": 1, "body_invalid": 1 });
-    assert_eq!(shown["counts"], expected, "{shown}");
-    let last = shown["last"].as_array().unwrap();
+    assert_eq!(record["counts"], expected, "{record}");
+    let last = record["last"].as_array().unwrap();
     assert_eq!(last.len(), 6);
     assert_eq!(last[0]["reason"], "body_invalid");
     assert!(
         last[4]["detail"].as_str().unwrap().contains("'stripe-signature'"),
-        "{shown}"
+        "{record}"
     );
-    let text = shown.to_string();
+    let text = record.to_string();
     assert!(!text.contains(SECRET) && !text.contains("4242"), "{text}");
 
     events
@@ -83,13 +78,13 @@ async fn the_owner_sees_what_was_refused_and_why() {
     long.to(&events, &stripe)
         .await
         .expect_error(401, "unauthenticated");
-    let shown = refusals(&events, &stripe).await;
-    assert_eq!(shown["last"][0]["body"].as_str().unwrap().len(), 200);
-    signed(SECRET, at).to(&events, &stripe).await.expect_status(202);
+    let record = refusals(&events, &stripe).await;
+    assert_eq!(record["last"][0]["body"].as_str().unwrap().len(), 200);
+    sign(SECRET, at).to(&events, &stripe).await.expect_status(202);
 }
 
 #[tokio::test]
-async fn a_channel_that_refuses_much_is_told_of_once() {
+async fn ten_refusals_publish_one_event() {
     let events = Events::start().await;
     events.subscribe(&json!({
         "name": "Refusing", "run_as_role": "executor", "filter": { "event_category": ["system"], "action": ["channel_refusing"] },
@@ -102,8 +97,8 @@ async fn a_channel_that_refuses_much_is_told_of_once() {
             .await
             .expect_error(401, "unauthenticated");
     }
-    let received = events.received("/system", 1).await;
-    let event = received[0].json()["event"].clone();
+    let requests = events.received("/system", 1).await;
+    let event = requests[0].json()["event"].clone();
     assert_eq!(event["resource_type"], "event_channel");
     assert_eq!(event["resource_id"], plain.id());
     assert_eq!(event["details"]["reason"], "token_missing");
@@ -137,10 +132,10 @@ async fn replaced_credentials_count_for_a_time() {
             .expect_error(401, "unauthenticated");
     }
 
-    let signed = events
+    let signed_channel = events
         .channel(&json!({ "name": "n", "source": "s", "signature": { "header": "x-signature" } }))
         .await;
-    let path = format!("/events/channels/{}", signed.id());
+    let path = format!("/events/channels/{}", signed_channel.id());
     let by = |secret: &str| {
         Sending::json(&json!({})).with("x-signature", hex::encode(sha256(secret.as_bytes(), "{}")))
     };
@@ -150,8 +145,11 @@ async fn replaced_credentials_count_for_a_time() {
         .await
         .expect_status(200)
         .body;
-    for secret in [signed.secret(), rotated["signing_secret"].as_str().unwrap()] {
-        by(secret).to(&events, &signed).await.expect_status(202);
+    for secret in [
+        signed_channel.secret(),
+        rotated["signing_secret"].as_str().unwrap(),
+    ] {
+        by(secret).to(&events, &signed_channel).await.expect_status(202);
     }
     let body = json!({ "rotation_overlap_seconds": 604_801 });
     events

@@ -37,7 +37,7 @@ impl Sending {
 
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.retain(|(known, _)| *known != name);
+        self.headers.retain(|(other, _)| *other != name);
         self.headers.push((name, value.into()));
         self
     }
@@ -79,6 +79,23 @@ pub fn sha512(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
+pub fn sign_github(sending: Sending, secret: &str) -> Sending {
+    let tag = hex::encode(sha256(secret.as_bytes(), &sending.body));
+    sending.with("x-hub-signature-256", format!("sha256={tag}"))
+}
+
+pub fn sign_slack(sending: Sending, secret: &str, at: i64) -> Sending {
+    let tag = hex::encode(sha256(secret.as_bytes(), &format!("v0:{at}:{}", sending.body)));
+    sending
+        .with("x-slack-request-timestamp", at.to_string())
+        .with("x-slack-signature", format!("v0={tag}"))
+}
+
+pub fn sign_stripe(sending: Sending, secret: &str, at: i64) -> Sending {
+    let tag = hex::encode(sha256(secret.as_bytes(), &format!("{at}.{}", sending.body)));
+    sending.with("stripe-signature", format!("t={at},v1={tag},v0=ab"))
+}
+
 pub fn base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
@@ -109,12 +126,12 @@ pub fn accepted(channel: &Channel) -> u16 {
     u16::try_from(status).unwrap()
 }
 
-/// Returns the event that a request becomes.
-pub async fn event(events: &Events, path: &str, sending: &Sending, channel: &Channel) -> Value {
+/// Sends a request. Returns the event that it becomes.
+pub async fn send(events: &Events, path: &str, sending: &Sending, channel: &Channel) -> Value {
     let before = events.receiver.received_at(path).len();
     let answer = sending.to(events, channel).await.expect_status(accepted(channel));
-    let received = events.received(path, before + 1).await;
-    let event = received.last().unwrap().json()["event"].clone();
+    let requests = events.received(path, before + 1).await;
+    let event = requests.last().unwrap().json()["event"].clone();
     assert_eq!(event["event_id"], answer.body["event_id"]);
     event
 }

@@ -55,7 +55,7 @@
 //! | the events of one request until each is written | events | `A#P#event-batch#<id>` | `batch` |
 //! | the batches that are due | events, due | `event-batches-<shard>` | `<time>` |
 //! | what a channel refused | events | `A#P#channel-refusals#<channel id>` | `last` |
-//! | what takes as long for a missing channel | events | `*#*#nowhere-refusals#<SHA-256 of what was asked for>` | `last` |
+//! | the refusals by missing channels, which no owner reads | events | `*#*#nowhere-refusals#<SHA-256 of the path>` | `last` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
 //! | how many events a channel accepted in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
@@ -430,9 +430,9 @@ pub fn channel_refusals(tenant: &Tenant, channel: &str) -> Key {
     Key::new(pk(tenant, &format!("channel-refusals#{channel}")), "last")
 }
 
-/// Key of what is written for requests to a missing channel; of no account.
-pub fn nowhere_refusals(name: &str) -> Key {
-    let hash = hex::encode(Sha256::digest(name.as_bytes()));
+/// Key of the refusals by a missing channel, which are of no account.
+pub fn nowhere_refusals(path: &str) -> Key {
+    let hash = hex::encode(Sha256::digest(path.as_bytes()));
     Key::new(format!("*#*#nowhere-refusals#{hash}"), "last")
 }
 

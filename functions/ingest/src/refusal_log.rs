@@ -1,8 +1,8 @@
 //! Records what a channel refused, for its owner.
 //!
 //! An attacker must not cause a write for each request: an instance writes at most ten times in ten seconds
-//! for one channel, and counts the others until the next write. A missing channel takes the same time,
-//! because its refusals are written too, where no owner sees them.
+//! for one channel, and counts the others until the next write. Refusals by missing channels are written too,
+//! where no owner sees them: a faster response would reveal that the channel is missing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,14 +47,14 @@ impl RefusalLog {
         let Some(requests) = self.due(&format!("{tenant}/{channel}"), request) else {
             return false;
         };
-        let added = self.refusals.add(tenant, channel, &requests).await;
-        added.unwrap_or_else(|cause| {
+        let is_due = self.refusals.add(tenant, channel, &requests).await;
+        is_due.unwrap_or_else(|cause| {
             warn!(channel_id = channel, %cause, "refusals of a channel are not recorded");
             false
         })
     }
 
-    /// Takes as long for a request to a missing channel, of this path.
+    /// Records a request to the path of a missing channel.
     pub async fn add_nowhere(&self, path: &str, request: RefusedRequest) {
         if let Some(requests) = self.due(path, request)
             && let Err(cause) = self.refusals.add_nowhere(path, &requests).await
