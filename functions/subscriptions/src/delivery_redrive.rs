@@ -34,8 +34,9 @@ const SHOWN: usize = 20;
 /// Maximum length of the text that a last error contains, in characters.
 const MAX_ERROR: usize = 500;
 
-/// Deliveries to redrive.
+/// Deliveries to redrive. An unknown field is refused: a misspelt `dry_run` would redrive.
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RedriveDeliveries {
     /// Conditions that a delivery meets, all of them.
     #[serde(deserialize_with = "strict::object")]
