@@ -23,6 +23,7 @@ const PENDING_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Selection of deliveries; an empty or missing field selects all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeliverySelection {
     pub event_id: Option<String>,
     /// Resource id of the event.

@@ -97,6 +97,13 @@ def new_subscription():
     return {"subscription_id": create("createSubscription", "/events/subscriptions")["id"]}
 
 
+def new_delivery():
+    """A subscription with a test event, and its delivery."""
+    subscription = new_subscription()
+    event = call("POST", f"/events/subscriptions/{subscription['subscription_id']}/send", {})
+    return {**subscription, "event_id": event["event_id"], "delivery_id": event["delivery_id"]}
+
+
 def next_run():
     """The runs take turns, and one that is cancelled leaves its place to the next."""
     return RUNS.pop(0) if len(RUNS) > 1 else RUNS[0]
@@ -106,7 +113,7 @@ SHARED = {
     **new_prompt(),
     **furnished_store(),
     **new_channel(),
-    **new_subscription(),
+    **new_delivery(),
     **new_key(),
     **new_member(),
     **RUNS[-1],
@@ -132,6 +139,7 @@ MAKERS = {
     "alterTable": lambda: of_changing(new_table),
     "archiveDashboard": lambda: of_changing(new_dashboard),
     "archiveDataStore": new_store,
+    "cancelDelivery": new_delivery,
     "createTables": lambda: CHANGING,
     "deleteChannel": new_channel,
     "removeMember": new_member,

@@ -1,6 +1,7 @@
 //! Tests against third-party code: its verifiers with our deliveries, and its payloads and signatures with
 //! our ingest.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -143,4 +144,80 @@ async fn the_payloads_of_github_arrive_as_they_were_sent() {
         assert_eq!(event["resource_id"], repository, "{}", example.event);
     }
     assert_eq!(received.len(), ids.len(), "something came twice");
+}
+
+/// Requests of senders: preset, secret, body, and the action of the event.
+const REQUESTS: [(&str, &str, &str, &str); 5] = [
+    (
+        "github",
+        "a secret of our own",
+        r#"{"action":"opened","issue":{"id":7}}"#,
+        "opened",
+    ),
+    (
+        "stripe",
+        "whsec_0123456789abcdef",
+        r#"{"id":"evt_live","object":"event","type":"invoice.paid","data":{"object":{"id":"in_1","object":"invoice"}}}"#,
+        "invoice.paid",
+    ),
+    (
+        "twilio",
+        "0123456789abcdef0123456789abcdef",
+        "MessageSid=SM1&MessageStatus=delivered&Body=hi+there",
+        "delivered",
+    ),
+    (
+        "svix",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        r#"{"type":"invoice.paid","data":{"id":"in_2"}}"#,
+        "invoice.paid",
+    ),
+    (
+        "standard_webhooks",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        r#"{"type":"contact.created","data":{"id":"c_1"}}"#,
+        "contact.created",
+    ),
+];
+
+#[tokio::test]
+async fn requests_that_the_libraries_of_senders_sign_are_events_once_and_others_none() {
+    let events = Events::start().await;
+    let mut channels = Vec::new();
+    let mut unsigned = Vec::new();
+    for (preset, secret, body, _) in REQUESTS {
+        let channel = json!({ "name": preset, "source": preset, "preset": preset, "signing_secret": secret });
+        let channel = events.channel(&channel).await;
+        unsigned.push(json!({ "preset": preset, "secret": secret, "url": channel.url, "body": body }));
+        channels.push(channel);
+    }
+    let mut signer = Command::new("node")
+        .arg("peers/webhooks/sign.mjs")
+        .arg(peers_node())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = Value::from(unsigned).to_string();
+    signer.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = signer.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let signed: Vec<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).unwrap();
+
+    for (((preset, _, body, action), channel), headers) in REQUESTS.iter().zip(&channels).zip(&signed) {
+        let send = async |body: &str| {
+            let mut request = events.request(Method::POST, &channel.url);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            request.body(body.as_bytes().to_vec()).await
+        };
+        let event = send(body).await.expect_status(202).body["event_id"].clone();
+        let again = send(body).await.expect_status(202).body["event_id"].clone();
+        assert_eq!(event, again, "{preset} repeats an event");
+        send(&body.replacen("i", "j", 1)).await.expect_status(401);
+        let path = format!("/events/{}", event.as_str().unwrap());
+        let detail = events.get(&events.token, &path).await.expect_status(200);
+        assert_eq!(detail.body["event"]["action"], *action, "{preset}");
+    }
 }
