@@ -31,7 +31,6 @@ impl Priority {
     pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
     /// For fields that are left out where they have the default.
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     pub const fn is_normal(&self) -> bool {
         matches!(self, Self::Normal)
     }

@@ -240,8 +240,7 @@ async fn order_of(messages: &[(&str, Delivery<'_>)]) -> Vec<String> {
     }
     queue.consume(handler);
     queue.drain().await;
-    let order = bodies.lock().clone();
-    order
+    bodies.lock().clone()
 }
 
 fn of_project<'a>(project: &'a str, group: &'a str, priority: Priority) -> Delivery<'a> {

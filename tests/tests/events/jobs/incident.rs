@@ -1,4 +1,5 @@
-//! Tests the end of an incident: what a receiver refused in a period is counted, redriven once, and nothing else.
+//! Tests the end of an incident: what a receiver refused in a period is counted and redriven once, and
+//! nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -235,7 +236,8 @@ async fn wrong_redrive_is_refused_with_its_field() {
         ),
         (
             with("status", json!(["succeeded"])),
-            "The field 'filter.status' names 'succeeded', and only deliveries that are failed or cancelled are redriven.",
+            "The field 'filter.status' names 'succeeded', and only deliveries that are failed or cancelled \
+             are redriven.",
         ),
         (
             with("event_category", json!(["orders"])),

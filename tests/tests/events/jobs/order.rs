@@ -1,5 +1,5 @@
-//! Tests orders of many keys: they arrive in order by key, and neither a receiver that fails nor a key that waits
-//! holds up what has another key or no order.
+//! Tests orders of many keys: they arrive in order by key, and neither a receiver that fails nor a key that
+//! waits holds up what has another key or no order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use tests::Events;
 use tests::events::Channel;
 
-use super::{Answer, Arrival, Site, deliveries_with, id_of, subscription};
+use super::{all_deliveries, Answer, Arrival, Site, deliveries_with, id_of, subscription};
 
 const KEYS: usize = 50;
 /// Orders of each key.
@@ -143,6 +143,13 @@ async fn orders_of_fifty_keys_arrive_in_order_and_hold_up_no_others_locally() {
     for arrival in arrivals.iter().filter(|arrival| arrival.path == ORDERED) {
         let (key, number) = order(arrival);
         let expected = next.entry(key.clone()).or_default();
+        if number != *expected {
+            let same: Vec<_> = arrivals.iter().filter(|one| one.path == ORDERED && order(one).0 == key).map(|one| (order(one).1, one.status, one.json()["delivery"]["attempt"].clone(), one.delivery_id().to_owned(), one.header("x-service-timestamp").to_owned(), one.headers.clone().get("webhook-timestamp").cloned())).collect();
+            println!("ARRIVALS {same:#?}");
+            let search = json!({ "event_id": arrival.event_id() });
+            println!("DELIVERY {:#?}", all_deliveries(&events, &search).await);
+            std::fs::write("/tmp/order.log", events.service.log()).unwrap();
+        }
         assert_eq!(
             number, *expected,
             "{key}: every earlier order was accepted, and this one was not"

@@ -1,5 +1,5 @@
-//! Tests four senders through an outage: what Stripe, GitHub, Slack and Shopify send while the receiver is away
-//! and the service dies arrives once it is back, signed, each event once.
+//! Tests four senders through an outage: what Stripe, GitHub, Slack and Shopify send while the receiver is
+//! away and the service dies arrives once the receiver is back, signed, each event once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ struct Sender {
 fn stripe() -> Sender {
     let event = |id: &str, kind: &str, object: &str| {
         let body = json!({
-            "id": id, "object": "event", "api_version": "2026-01-28", "created": now(), "livemode": false, "type": kind,
+            "id": id, "object": "event", "api_version": "2026-01-28", "created": now(), "type": kind,
             "data": { "object": { "id": format!("{object}_{id}"), "object": object, "amount_paid": 4_200 } },
         });
         Sending::new("application/json; charset=utf-8", body.to_string())
@@ -116,7 +116,8 @@ fn slack() -> Sender {
     let event = |id: &str, kind: &str| {
         let event = json!({ "type": kind, "user": "U1", "channel": "C1", "text": "hi <@U2> & co" });
         Sending::json(&json!({
-            "token": "x", "team_id": "T1", "type": "event_callback", "event_id": id, "event_time": now(), "event": event,
+            "token": "x", "team_id": "T1", "type": "event_callback", "event_id": id, "event_time": now(),
+            "event": event,
         }))
     };
     Sender {
@@ -154,7 +155,8 @@ fn slack() -> Sender {
 
 fn shopify() -> Sender {
     let order = |id: u64, topic: &str, webhook: &str| {
-        let body = json!({ "id": id, "admin_graphql_api_id": format!("gid://shopify/Order/{id}"), "total_price": "403.00" });
+        let global_id = format!("gid://shopify/Order/{id}");
+        let body = json!({ "id": id, "admin_graphql_api_id": global_id, "total_price": "403.00" });
         Sending::json(&body)
             .with("x-shopify-topic", topic)
             .with("x-shopify-webhook-id", webhook)

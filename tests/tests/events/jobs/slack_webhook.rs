@@ -1,4 +1,5 @@
-//! Tests messages to a chat: the template of a subscription is the body that an incoming webhook of Slack takes.
+//! Tests messages to a chat: the filled template of a subscription is the body that an incoming webhook of
+//! Slack takes.
 
 use serde_json::{Value, json};
 use tests::Events;
@@ -7,7 +8,8 @@ use super::{Answer, Arrival, Site, id_of, subscription};
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
 const PATH: &str = "/services/T000/B000/key";
-const TEXT: &str = "Order {{ event.resource_id }}: {{ event.details.payload.amount }} € for {{ event.details.payload.name }}";
+const TEXT: &str = "Order {{ event.resource_id }}: {{ event.details.payload.amount }} € \
+                    for {{ event.details.payload.name }}";
 
 /// Answers as an incoming webhook of Slack does.
 fn slack(arrival: &Arrival) -> Answer {
@@ -95,11 +97,13 @@ async fn wrong_template_is_refused_with_its_field_and_what_is_right() {
     let site = Site::start().await;
     let not_a_template = |text: &str| {
         format!(
-            "The field 'target.template.text' has '{text}', which is no template; there are $event, $event.<path>, \
-             {{{{ event.<path> }}}}, $event_ref and $delivery.id, where a path is as in details.payload.id."
+            "The field 'target.template.text' has '{text}', which is no template; there are $event, \
+             $event.<path>, {{{{ event.<path> }}}}, $event_ref and $delivery.id, where a path is as in \
+             details.payload.id."
         )
     };
-    let missing = "The field 'target.template' is missing; it is the body of requests whose 'target.payload_mode' is 'template'.";
+    let missing = "The field 'target.template' is missing; it is the body of requests whose \
+                   'target.payload_mode' is 'template'.";
     let unused =
         "The field 'target.template' is not used; set 'target.payload_mode' to 'template', or leave it out.";
     let text = |text: &str| target(&json!({ "text": text }));
@@ -174,8 +178,8 @@ async fn delivery_without_a_named_value_fails_with_its_name_and_is_made_with_a_m
     let delivery = events.delivery_of(&event, &["failed"]).await;
     assert_eq!(
         delivery["last_error"],
-        "The field 'target.template' cannot be filled: the template names 'event.details.payload.customer.name', which the \
-         event does not have."
+        "The field 'target.template' cannot be filled: the template names \
+         'event.details.payload.customer.name', which the event does not have."
     );
     assert_eq!(site.arrivals().len(), 0, "nothing is sent");
 
