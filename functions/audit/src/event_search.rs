@@ -50,8 +50,8 @@ pub struct SearchEvents {
     pub source: Option<String>,
     /// Earliest time of an event. Default: 30 days before `to`.
     pub from: Option<UtcTime>,
-    /// Latest time of an event, at most 366 days after `from`. Default: now, or with a `cursor` the time of the
-    /// first page.
+    /// Latest time of an event, at most 366 days after `from`. Default: now, or with a `cursor` the time of
+    /// the first page.
     pub to: Option<UtcTime>,
 }
 
@@ -109,7 +109,7 @@ async fn handler(
     };
     let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
     let cursor = non_empty(body.cursor);
-    let given = (body.from, body.to);
+    let sent_range = (body.from, body.to);
     let mut selection = EventSelection {
         event_category: categories(&body.event_category)?,
         action: names("action", body.action)?,
@@ -120,15 +120,21 @@ async fn handler(
         to: UtcTime::EPOCH,
     };
     // A cursor belongs to what the caller sent: a range by default moves with the time.
-    let search = serde_json::to_string(&(tenant.account(), tenant.project(), &viewer, &selection, given))
-        .map_err(Error::internal)?;
+    let search = serde_json::to_string(&(
+        tenant.account(),
+        tenant.project(),
+        &viewer,
+        &selection,
+        sent_range,
+    ))
+    .map_err(Error::internal)?;
     let position: Option<Position> = match &cursor {
         Some(cursor) => Some(app.tokens.read(&search, ("cursor", cursor)).await?),
         None => None,
     };
     (selection.from, selection.to) = match &position {
         Some(position) => (position.from, position.to),
-        None => range(given, call.now)?,
+        None => range(sent_range, call.now)?,
     };
     let after = position.as_ref().map(|position| &position.after);
     let page = app
@@ -168,10 +174,10 @@ fn range((from, to): (Option<UtcTime>, Option<UtcTime>), now: UtcTime) -> Result
 
 fn categories(names: &[String]) -> Result<BTreeSet<Category>> {
     let category = |name: &String| {
-        let found = Category::ALL
+        let category = Category::ALL
             .into_iter()
             .find(|category| category.as_str() == name);
-        found.ok_or_else(|| {
+        category.ok_or_else(|| {
             let all = Category::ALL.map(Category::as_str).join(", ");
             Error::invalid_field("event_category", format!("names '{name}'; there are {all}."))
         })

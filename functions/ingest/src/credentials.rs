@@ -47,7 +47,6 @@ pub fn check_nothing(fields: Fields<'_>) {
     waste(fields.request.body);
 }
 
-/// Checks a request to a channel.
 pub(crate) async fn check(request: &ChannelRequest<'_>) -> Result<(), NotAdmitted> {
     let (channel, fields) = (request.channel, request.fields);
     let tokens = tokens(Some(channel), fields);

@@ -158,8 +158,8 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
 
 /// Returns the one subscription that a test event is for, whatever its filter says.
 async fn addressed(matcher: &Matcher, tenant: &Tenant, id: &str) -> Result<Matches> {
-    let found = matcher.subscriptions.find(tenant, id).await?;
-    let matched = found.map(|record| {
+    let record = matcher.subscriptions.find(tenant, id).await?;
+    let matched = record.map(|record| {
         let subscription = StoredSubscription::from_record(&record)?;
         Ok::<_, Error>(Match {
             unanswered: (!subscription.enabled).then(|| subscription.why_disabled()),
@@ -260,8 +260,8 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, matched: &Match) -> Result<
     }
 }
 
-/// Starts the run of a delivery. Where the target says so, an open run with its workflow id gets the event as a
-/// signal instead: once for each match of the event, until its delivery is written.
+/// Starts the run of a delivery. Where the target says so, an open run with its workflow id gets the event as
+/// a signal instead: once for each match of the event, until its delivery is written.
 async fn start_or_signal(
     matcher: &Matcher,
     event: &Event<'_>,

@@ -144,8 +144,8 @@ impl App {
         now: UtcTime,
     ) -> Result<DeliveryRecord> {
         let deliveries = &self.redelivery.parts.deliveries;
-        let found = deliveries.find_unexpired(tenant, id, now).await?;
-        found
+        let delivery = deliveries.find_unexpired(tenant, id, now).await?;
+        delivery
             .filter(|delivery| viewer.sees(delivery.private_to.as_deref()))
             .ok_or_else(|| Error::not_found("delivery", id))
     }
@@ -164,22 +164,22 @@ async fn request_of(app: &App, tenant: &Tenant, delivery: &DeliveryRecord) -> Re
     let event = parts.events.find(tenant, &delivery.event_id).await?;
     let event = event.ok_or_else(|| gone(format!("The event '{}' is no longer kept", delivery.event_id)))?;
     let envelope = payload::whole(&parts.objects, &event).await?;
-    let sent = Sent::of(app, tenant, delivery).await?;
+    let times = RequestTimes::of(app, tenant, delivery).await?;
     let reference = DeliveryRef {
         id: delivery.id.clone(),
         subscription_id: id.clone(),
-        attempt: sent.attempt,
+        attempt: times.attempt,
     };
     shown(
         webhook,
-        &sent,
+        &times,
         Request::unsigned(webhook, &envelope, &reference)?,
         &delivery.id,
     )
 }
 
 /// Attempt that a request belongs to.
-struct Sent {
+struct RequestTimes {
     attempt: u32,
     /// Time that is signed: the start of the attempt's run; None where it is not known.
     signed_at: Option<UtcTime>,
@@ -187,7 +187,7 @@ struct Sent {
     at: Option<UtcTime>,
 }
 
-impl Sent {
+impl RequestTimes {
     async fn of(app: &App, tenant: &Tenant, delivery: &DeliveryRecord) -> Result<Self> {
         let run = match &delivery.workflow_run_id {
             Some(run) => app.run(tenant, run).await?,
@@ -213,7 +213,7 @@ impl Sent {
 
 fn shown(
     webhook: &WebhookTarget,
-    sent: &Sent,
+    times: &RequestTimes,
     request: Request,
     delivery_id: &str,
 ) -> Result<DeliveryRequest> {
@@ -232,10 +232,10 @@ fn shown(
     let mut signature_base = None;
     if webhook.is_signed() {
         headers.insert("webhook-id".to_owned(), delivery_id.to_owned());
-        if let Some(at) = sent.at {
+        if let Some(at) = times.at {
             headers.insert("webhook-timestamp".to_owned(), at.as_seconds().to_string());
         }
-        if let Some(signed_at) = sent.signed_at {
+        if let Some(signed_at) = times.signed_at {
             let timestamp = signed_at.as_seconds().to_string();
             signature_base = body
                 .as_ref()
@@ -244,7 +244,7 @@ fn shown(
         }
     }
     Ok(DeliveryRequest {
-        attempt: sent.attempt,
+        attempt: times.attempt,
         url: webhook.url.clone(),
         method: "POST".to_owned(),
         headers,

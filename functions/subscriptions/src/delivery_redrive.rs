@@ -247,7 +247,7 @@ async fn count(
     let deliveries = &app.redelivery.parts.deliveries;
     let limits = Limits {
         most: limit,
-        kept: SHOWN,
+        shown: SHOWN,
         until,
     };
     let selected = matching((deliveries, clock), tenant, selection, None, limits).await?;

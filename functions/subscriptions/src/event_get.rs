@@ -131,8 +131,8 @@ async fn handler(
 impl App {
     /// Returns an event that the viewer may see; 404 for any other.
     pub async fn event(&self, (tenant, viewer): (&Tenant, &Viewer), id: &str) -> Result<EventRecord> {
-        let found = self.redelivery.parts.events.find(tenant, id).await?;
-        found
+        let event = self.redelivery.parts.events.find(tenant, id).await?;
+        event
             .filter(|event| viewer.sees(event.private_to.as_deref()))
             .ok_or_else(|| Error::not_found("event", id))
     }
@@ -164,9 +164,9 @@ async fn deliveries(
         .list(tenant, &index, UtcTime::EPOCH, (latest, None), MAX_LISTED)
         .await?;
     let ids = summaries.iter().map(|summary| summary.id.as_str());
-    let mut found = deliveries.find_all_unexpired(tenant, ids, now).await?;
-    found.retain(|delivery| viewer.sees(delivery.private_to.as_deref()));
-    Ok((found, more))
+    let mut visible = deliveries.find_all_unexpired(tenant, ids, now).await?;
+    visible.retain(|delivery| viewer.sees(delivery.private_to.as_deref()));
+    Ok((visible, more))
 }
 
 async fn verdicts(

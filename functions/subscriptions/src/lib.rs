@@ -134,8 +134,8 @@ impl App {
         Ok(delivery)
     }
 
-    /// Fails with 403 unless the caller has the permissions of a subscription's role, if there is one with this
-    /// id: a delivery works with them.
+    /// Fails with 403 unless the caller has the permissions of a subscription's role, if there is one with
+    /// this id: a delivery works with them.
     async fn require_role<P>(&self, call: &Call<P>, subscription_id: &str) -> Result<()> {
         match self.subscriptions.find(&call.tenant()?, subscription_id).await? {
             Some(record) => {
@@ -146,8 +146,8 @@ impl App {
         }
     }
 
-    /// Fails with 403 unless the caller has the permissions of a subscription's role, or without a subscription
-    /// those of every role.
+    /// Fails with 403 unless the caller has the permissions of a subscription's role, or without a
+    /// subscription those of every role.
     async fn require_roles<P>(&self, call: &Call<P>, subscription_id: Option<&str>) -> Result<()> {
         match subscription_id {
             Some(id) => self.require_role(call, id).await,

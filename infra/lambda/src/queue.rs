@@ -70,7 +70,6 @@ fn failure(message_id: String) -> BatchItemFailure {
     failure
 }
 
-/// Receipt of a message.
 struct Receipt {
     queue_arn: String,
     handle: String,

@@ -8,7 +8,6 @@ use platform::config::variables;
 /// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = ".millrace";
 
-/// Default port.
 const DEFAULT_PORT: u16 = 3_000;
 
 /// Whom the service is for.

@@ -144,13 +144,13 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
                 ..which.selection(status)
             };
             let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
-            let found = (&deliveries, &target.clock);
+            let source = (&deliveries, &target.clock);
             let limits = Limits {
                 most: limit,
-                kept: limit,
+                shown: limit,
                 until: latest,
             };
-            let selected = matching(found, &target.tenant, &selection, None, limits).await?;
+            let selected = matching(source, &target.tenant, &selection, None, limits).await?;
             match dry_run {
                 true => count(&selected.deliveries, output),
                 false => redrive(target, selected.deliveries, output).await,

@@ -18,8 +18,8 @@ use crate::sql::{Statement, sql_time};
 /// Maximum size of the texts of a page, in bytes. A quote in them takes two bytes of an answer.
 const MAX_PAGE_BYTES: usize = 2_500_000;
 
-/// The first part of a range that is read, its newest, in milliseconds: a day. The next parts are longer, so that a
-/// page of recent events reads few files.
+/// The first part of a range that is read, its newest, in milliseconds: a day. The next parts are longer, so
+/// that a page of recent events reads few files.
 const FIRST_SPAN_MS: u64 = 86_400_000;
 const SPAN_GROWTH: u64 = 6;
 
@@ -112,8 +112,8 @@ impl LogStore {
             .logs_of(tenant.account(), Some(tenant.project()), LogKind::Events)
             .await?;
         let snapshot = self.snapshot(&logs, from, to).await?;
-        let found = places(snapshot.source(), selection, (from, to), viewer, after, limit + 1);
-        let rows = snapshot.rows(&found.sql, &found.params).await?;
+        let narrow = places(snapshot.source(), selection, (from, to), viewer, after, limit + 1);
+        let rows = snapshot.rows(&narrow.sql, &narrow.params).await?;
         let mut places = rows.into_iter().map(place).collect::<Result<Vec<_>>>()?;
         let mut more = places.len() > limit;
         places.truncate(limit);

@@ -13,8 +13,8 @@ use crate::error::Result;
 /// Maximum delay of a message; the limit of SQS.
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
-/// Order of the work of one project: high before normal before low. The shares of accounts and projects do not
-/// depend on it.
+/// Order of the work of one project: high before normal before low. The shares of accounts and projects do
+/// not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -71,8 +71,8 @@ pub trait Queue: Send + Sync {
     }
 }
 
-/// Sends each message to the queue of its priority: SQS has no order, so a backlog of one priority must not be
-/// in front of another.
+/// Sends each message to the queue of its priority: SQS has no order, so a backlog of one priority must not
+/// be in front of another.
 pub struct QueuesByPriority {
     pub high: Arc<dyn Queue>,
     pub normal: Arc<dyn Queue>,

@@ -1,10 +1,10 @@
 //! Decides when a delivery has its turn in its lane, and lets the next one go on.
 //!
-//! A delivery has its turn when no unmatched event arrived before its own and no other delivery of the lane is
-//! before it. Matching is concurrent and repeated, so an event may be matched long after a later one: the index
-//! of unmatched events shows that. The index lags, so a delivery waits for [`SETTLE_MS`] after its event first.
-//! A run that waits holds no worker: the one before it signals it, and it looks for itself after a while in case
-//! that signal is lost.
+//! A delivery has its turn when no unmatched event arrived before its own and no other delivery of the lane
+//! is before it. Matching is concurrent and repeated, so an event may be matched long after a later one: the
+//! index of unmatched events shows that. The index lags, so a delivery waits for [`SETTLE_MS`] after its
+//! event first. A run that waits holds no worker: the one before it signals it, and it looks for itself after
+//! a while in case that signal is lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl Turns {
         }
     }
 
-    /// Returns how long a delivery must wait for its turn, in milliseconds; None where it has its turn. `waits`
-    /// is how often it has waited.
+    /// Returns how long a delivery must wait for its turn, in milliseconds; None where it has its turn.
+    /// `waits` is how often it has waited.
     pub async fn wait(
         &self,
         tenant: &Tenant,
@@ -143,8 +143,8 @@ impl Turns {
         Ok(true)
     }
 
-    /// Returns a view of the unmatched events that is not older than a time. All deliveries of the process share
-    /// it, so that it is read about twice a second at most.
+    /// Returns a view of the unmatched events that is not older than a time. All deliveries of the process
+    /// share it, so that it is read about twice a second at most.
     async fn view_after(&self, time: UtcTime) -> platform::Result<Arc<View>> {
         let last = self.view.lock().clone();
         if let Some(view) = last.filter(|view| view.taken_at >= time) {

@@ -1,7 +1,7 @@
 //! Executes `QueuedStart`: carries out a delivery to a workflow whose runs start one after another.
 //!
-//! The run waits for its turn among the deliveries of its workflow id, starts the target's run as its child, and
-//! ends with it. A run of the workflow id that something else started is waited for too.
+//! The run waits for its turn among the deliveries of its workflow id, starts the target's run as its child,
+//! and ends with it. A run of the workflow id that something else started is waited for too.
 
 use std::time::Duration;
 

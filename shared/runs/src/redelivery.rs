@@ -199,10 +199,10 @@ impl Redelivery {
                 record.id
             )));
         }
-        let found = parts.subscriptions.find(tenant, &record.subscription_id).await?;
-        let revision = found.as_ref().map_or(0, |found| found.revision);
-        let subscription = found
-            .map(|found| StoredSubscription::from_record(&found))
+        let current = parts.subscriptions.find(tenant, &record.subscription_id).await?;
+        let revision = current.as_ref().map_or(0, |record| record.revision);
+        let subscription = current
+            .map(|record| StoredSubscription::from_record(&record))
             .transpose()?;
         let Some(subscription) = subscription else {
             return Err(Error::conflict(format!(

@@ -263,11 +263,11 @@ impl Story {
             subscription["id"].as_str().unwrap()
         );
         let event = json!({ "event": { "details": { "title": "A refund" } } });
-        let sent = self.world.post(&self.world.token, &path, &event).await;
-        let sent = sent.expect_status(202).body;
-        let delivery = sent["delivery_id"].as_str().unwrap();
+        let answer = self.world.post(&self.world.token, &path, &event).await;
+        let test = answer.expect_status(202).body;
+        let delivery = test["delivery_id"].as_str().unwrap();
         self.names.bind(delivery, delivery_in("cancelDelivery").as_str());
-        let event = sent["event_id"].as_str().unwrap();
+        let event = test["event_id"].as_str().unwrap();
         self.world.delivery_of(event, &["running"]).await;
     }
 

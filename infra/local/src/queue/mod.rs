@@ -281,8 +281,8 @@ impl State {
     }
 
     /// Returns the place of the next message: of the account with room that has waited longest for its turn,
-    /// of the project of it that has waited longest, the highest priority, and there the group that has waited
-    /// longest.
+    /// of the project of it that has waited longest, the highest priority, and there the group that has
+    /// waited longest.
     fn next_in_turn(&self, now: Instant, account_share: usize) -> Option<Place> {
         let ready = self.heads.iter().take_while(|((at, _), _)| *at <= now);
         let turns = ready.filter_map(|(place, name)| {

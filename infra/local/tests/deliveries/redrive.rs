@@ -37,13 +37,13 @@ fn input(selection: DeliverySelection, limit: u64, rate: u32) -> RedriveInput {
 impl World {
     async fn dry_run(&self, selection: &DeliverySelection) -> Vec<DeliveryRecord> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
-        let found = (&self.deliveries, &self.clock);
+        let deliveries = (&self.deliveries, &self.clock);
         let limits = Limits {
             most: 1_000,
-            kept: 1_000,
+            shown: 1_000,
             until: latest,
         };
-        matching(found, &self.tenant, selection, None, limits)
+        matching(deliveries, &self.tenant, selection, None, limits)
             .await
             .unwrap()
             .deliveries
@@ -128,7 +128,7 @@ async fn hour_of_a_receiver_that_answered_404_is_redriven_and_nothing_else() {
         .dry_run(&hour)
         .await
         .into_iter()
-        .map(|found| found.id)
+        .map(|delivery| delivery.id)
         .collect();
     assert_eq!(counted.len(), 6);
     assert_eq!(world.arrivals(), before, "a dry run delivers nothing");
@@ -338,10 +338,10 @@ async fn selection_by_answer_and_error_takes_what_has_them() {
         (by_error, vec![422]),
         (neither, vec![]),
     ] {
-        let found = world.dry_run(&selection).await;
-        let answered: Vec<_> = found
+        let deliveries = world.dry_run(&selection).await;
+        let answered: Vec<_> = deliveries
             .iter()
-            .map(|found| found.attempts[0].response_status.unwrap())
+            .map(|delivery| delivery.attempts[0].response_status.unwrap())
             .collect();
         // Both may be of one millisecond.
         let mut sorted = (answered, statuses);

@@ -385,8 +385,8 @@ impl Deliveries {
         now: UtcTime,
     ) -> Result<Option<DeliveryRecord>> {
         let stored: Option<StoredDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
-        let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
-        Ok(stored.filter(is_kept).map(StoredDelivery::record))
+        let is_unexpired = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
+        Ok(stored.filter(is_unexpired).map(StoredDelivery::record))
     }
 
     /// Returns the deliveries with these ids that have not expired, in the same order.
@@ -399,10 +399,11 @@ impl Deliveries {
         let keys: Vec<Key> = ids.map(|id| keys::delivery(tenant, id)).collect();
         let mut all = Vec::with_capacity(keys.len());
         for part in keys.chunks(READ_AT_ONCE) {
-            let found: Vec<Option<StoredDelivery>> = self.table.find_many(part).await?;
-            let is_kept = |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
-            let kept = found.into_iter().flatten().filter(is_kept);
-            all.extend(kept.map(StoredDelivery::record));
+            let records: Vec<Option<StoredDelivery>> = self.table.find_many(part).await?;
+            let is_unexpired =
+                |stored: &StoredDelivery| stored.expires_at.is_none_or(|at| at > now.as_seconds());
+            let unexpired = records.into_iter().flatten().filter(is_unexpired);
+            all.extend(unexpired.map(StoredDelivery::record));
         }
         Ok(all)
     }

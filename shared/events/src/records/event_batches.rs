@@ -20,7 +20,6 @@ const GRACE_MS: u64 = 30_000;
 pub struct EventBatch {
     pub id: String,
     pub channel_id: String,
-    /// Time of the request.
     pub received_at: UtcTime,
     /// The events as JSON; stored compressed, and empty where they are in the bucket.
     #[serde(with = "stored_json::text")]

@@ -2,8 +2,8 @@
 //! their events.
 //!
 //! The matcher enters a delivery before it starts its run, so whatever process dies, a place is there before
-//! the delivery is. The run leaves the lane before it ends. A place whose run was terminated is removed by the
-//! next delivery of the lane, which reads the record of the delivery in front of it.
+//! the delivery is. The run leaves the lane before it ends. A place whose run was terminated is removed by
+//! the next delivery of the lane, which reads the record of the delivery in front of it.
 
 use platform::clock::UtcTime;
 use platform::error::Result;
@@ -17,7 +17,6 @@ use crate::records::events::EventRecord;
 /// How long a place is kept that nothing removes, in seconds: longer than any delivery takes.
 const LIFE_SECONDS: i64 = 90 * 24 * 3_600;
 
-/// Place of a delivery in its lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LanePlace {
     /// Subscription, and the hash of the key.

@@ -3,8 +3,8 @@
 //! One record of a subscription has the next second with a free place. A process reserves places in batches
 //! that grow while it needs many, so the record is written at most about ten times a second by each process,
 //! however high the rate is. An unused place is lost, never used later: no second has more requests than the
-//! rate. A request that must wait knows its second at once, so it holds no worker meanwhile and is made in the
-//! order of the requests.
+//! rate. A request that must wait knows its second at once, so it holds no worker meanwhile and is made in
+//! the order of the requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -82,8 +82,8 @@ impl Rates {
         }
     }
 
-    /// Reserves a place for a request to the receiver of a subscription: in this second if it has one, else in
-    /// the next one that has.
+    /// Reserves a place for a request to the receiver of a subscription: in this second if it has one, else
+    /// in the next one that has.
     pub async fn reserve(
         &self,
         tenant: &Tenant,
@@ -154,7 +154,8 @@ impl Rates {
     }
 }
 
-/// Returns the next second with a free place, and its used places. A changed rate begins with the next second.
+/// Returns the next second with a free place, and its used places. A changed rate begins with the next
+/// second.
 fn next_free(before: Option<&NextSecond>, rate: u32, now: i64) -> (i64, u32) {
     match before {
         None => (now, 0),

@@ -45,7 +45,6 @@ pub struct Item {
     /// JSON as the sender wrote it.
     pub raw: Box<RawValue>,
     pub value: Value,
-    /// Attributes of a CloudEvent.
     pub cloud_event: Option<Map<String, Value>>,
 }
 

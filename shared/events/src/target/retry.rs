@@ -21,9 +21,9 @@ const FACTOR: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 const DEFAULT_FACTOR: f64 = 2.0;
 const MAX_STATUSES: usize = 50;
 
-/// How often a delivery is attempted, after which pauses, and after which answers. Every pause varies by up to
-/// a fifth, and a `Retry-After` of the receiver extends it up to its double. A connection that fails and an
-/// answer that comes too late are always retried; 2xx delivers, and 410 disables the subscription.
+/// How often a delivery is attempted, after which pauses, and after which answers. Every pause varies by up
+/// to a fifth, and a `Retry-After` of the receiver extends it up to its double. A connection that fails and
+/// an answer that comes too late are always retried; 2xx delivers, and 410 disables the subscription.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
@@ -49,8 +49,8 @@ pub struct Retry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub factor: Option<f64>,
-    /// Statuses that are retried, such as `503`, and classes of them, such as `"5xx"`, from 300 to 599 without
-    /// 410. Any other fails the delivery. Default: 408, 425, 429 and 5xx.
+    /// Statuses that are retried, such as `503`, and classes of them, such as `"5xx"`, from 300 to 599
+    /// without 410. Any other fails the delivery. Default: 408, 425, 429 and 5xx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_STATUSES))]
     pub statuses: Option<Vec<StatusRule>>,
@@ -143,8 +143,8 @@ impl Retry {
             .map_or(default, |most| usize::try_from(most).unwrap_or(usize::MAX))
     }
 
-    /// Returns the pause after an attempt that `tried` attempts preceded, in milliseconds, before it varies; None
-    /// after the last.
+    /// Returns the pause after an attempt that `tried` attempts preceded, in milliseconds, before it varies;
+    /// None after the last.
     pub fn pause_ms(&self, tried: usize) -> Option<u64> {
         if tried + 1 >= self.attempts() {
             return None;
@@ -295,8 +295,8 @@ mod tests {
         }
         assert!(!retry(json!({ "statuses": ["4xx"] })).retries(410));
         assert!(!retry(json!({ "statuses": [] })).retries(503));
-        let kept = serde_json::to_value(&rules).unwrap();
-        assert_eq!(kept, json!({ "statuses": [404, 409, "5xx"] }));
+        let stored = serde_json::to_value(&rules).unwrap();
+        assert_eq!(stored, json!({ "statuses": [404, 409, "5xx"] }));
         for fault in [
             json!("2xx"),
             json!(200),

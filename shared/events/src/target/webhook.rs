@@ -84,23 +84,23 @@ pub struct WebhookTarget {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Body of the requests, for the `payload_mode` `template`: any JSON with event templates, such as
-    /// `{"text": "Order {{ event.resource_id }}"}`, at most 65,536 bytes. A text is sent as `text/plain`, anything
-    /// else as JSON; `headers` may set another content type. Signatures are over the filled body.
+    /// `{"text": "Order {{ event.resource_id }}"}`, at most 65,536 bytes. A text is sent as `text/plain`,
+    /// anything else as JSON; `headers` may set another content type. Signatures are over the filled body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Value>,
     /// How often and after which statuses a delivery is retried. Default: 10 attempts within about 16 hours,
     /// after 408, 425, 429, 5xx, and where there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// Maximum number of requests in a second of the clock, over all deliveries of the subscription. A delivery
-    /// above it waits for a later second. Default: unlimited.
+    /// Maximum number of requests in a second of the clock, over all deliveries of the subscription. A
+    /// delivery above it waits for a later second. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
     pub rate_per_second: Option<u32>,
-    /// Path into the event to a key, such as `details.payload.order_id`: deliveries with the same key are made
-    /// one after the other, in the order in which their events arrived, at least 1.5 seconds after the event. One
-    /// that is retried holds up the later ones of its key alone; one that has failed lets them go on. An event
-    /// without the key is delivered at once.
+    /// Path into the event to a key, such as `details.payload.order_id`: deliveries with the same key are
+    /// made one after the other, in the order in which their events arrived, at least 1.5 seconds after the
+    /// event. One that is retried holds up the later ones of its key alone; one that has failed lets them go
+    /// on. An event without the key is delivered at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
     pub ordered_by: Option<String>,

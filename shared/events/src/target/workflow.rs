@@ -39,7 +39,8 @@ pub struct WorkflowTarget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_class: Option<String>,
     /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an
-    /// integer. Events with the same id start one run in all, unless `on_running` says otherwise. Default: an id for each event.
+    /// integer. Events with the same id start one run in all, unless `on_running` says otherwise. Default: an
+    /// id for each event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
     pub workflow_id: Option<String>,
@@ -50,8 +51,8 @@ pub struct WorkflowTarget {
         deserialize_with = "platform::http::strict::optional_name"
     )]
     pub on_running: Option<OnRunning>,
-    /// Name of the signal, for the `on_running` `signal`. Its data is what the input of a run would be; it may
-    /// come twice, with the same `delivery.id`.
+    /// Name of the signal, for the `on_running` `signal`. Its data is what the input of a run would be; it
+    /// may come twice, with the same `delivery.id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_SIGNAL_NAME))]
     pub signal_name: Option<String>,

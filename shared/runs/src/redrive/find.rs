@@ -20,11 +20,10 @@ const REDRIVEN_AT_ONCE: usize = 8;
 pub struct Limits {
     pub most: usize,
     /// Most deliveries that are returned; the others are counted.
-    pub kept: usize,
+    pub shown: usize,
     pub until: UtcTime,
 }
 
-/// Deliveries of a selection.
 #[derive(Debug)]
 pub struct Selected {
     pub matched: usize,
@@ -33,7 +32,8 @@ pub struct Selected {
     pub next: Option<Place>,
 }
 
-/// Returns deliveries of a selection, newest first, after a position. Private ones are left out, because those who read the result of a redrive may not see them.
+/// Returns deliveries of a selection, newest first, after a position. Private ones are left out, because
+/// those who read the result of a redrive may not see them.
 pub async fn matching(
     (deliveries, clock): (&Deliveries, &Clock),
     tenant: &Tenant,
@@ -42,20 +42,20 @@ pub async fn matching(
     limits: Limits,
 ) -> Result<Selected> {
     let viewer = Viewer::of_project();
-    let (mut matched, mut kept) = (0, Vec::new());
+    let (mut matched, mut deliveries_shown) = (0, Vec::new());
     loop {
         let missing = limits.most.saturating_sub(matched).min(PART);
         let part = deliveries
             .select((tenant, &viewer), selection, missing, next, clock)
             .await?;
         matched += part.deliveries.len();
-        let free = limits.kept.saturating_sub(kept.len());
-        kept.extend(part.deliveries.into_iter().take(free));
+        let free = limits.shown.saturating_sub(deliveries_shown.len());
+        deliveries_shown.extend(part.deliveries.into_iter().take(free));
         next = part.next;
         if next.is_none() || matched >= limits.most || clock.now() >= limits.until {
             return Ok(Selected {
                 matched,
-                deliveries: kept,
+                deliveries: deliveries_shown,
                 next,
             });
         }
@@ -79,7 +79,7 @@ async fn find(parts: RedeliveryParts, context: ActivityContext, input: Find) -> 
         input.after,
         Limits {
             most: limit,
-            kept: limit,
+            shown: limit,
             until: parts.clock.now(),
         },
     )

@@ -1,5 +1,5 @@
-//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection at a limited rate, in parts
-//! from the newest to the oldest, each from its oldest delivery on.
+//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection at a limited rate, in
+//! parts from the newest to the oldest, each from its oldest delivery on.
 //!
 //! One activity finds the next deliveries, so that the history keeps which ones; another redrives a few of
 //! them. Each attempt has a run id derived from this run and the delivery, so a repeated activity redrives

@@ -90,7 +90,7 @@ pub async fn attempt(
     context: ActivityContext,
     input: AttemptInput,
 ) -> Result<Outcome, Failure> {
-    let outcome = made(webhooks, &context.tenant, input).await?;
+    let outcome = make(webhooks, &context.tenant, input).await?;
     match &outcome.next {
         Next::Done => metrics::delivery_attempted("delivered"),
         Next::After(_) => metrics::delivery_attempted("retrying"),
@@ -101,7 +101,7 @@ pub async fn attempt(
     Ok(outcome)
 }
 
-async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Result<Outcome, Failure> {
+async fn make(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Result<Outcome, Failure> {
     let (event, subscription) = futures::future::join(
         webhooks.events.find(tenant, &input.event_id),
         webhooks
@@ -202,8 +202,8 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     })
 }
 
-/// Time before a reserved second from which an attempt waits for it, in milliseconds: hints of SQS come at whole
-/// seconds.
+/// Time before a reserved second from which an attempt waits for it, in milliseconds: hints of SQS come at
+/// whole seconds.
 pub(super) const EARLY_MS: u64 = 1_500;
 
 /// Returns what the delivery must wait for before its request.

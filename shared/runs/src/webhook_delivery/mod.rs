@@ -5,8 +5,9 @@
 //! [`RETRY`] ends early. After a pause of some minutes the run continues as a new one: the contract sets the
 //! timestamp of a delivery when its workflow starts, and receivers refuse a timestamp older than 15 minutes.
 //!
-//! Where the target says so, a delivery waits before its first request: for the deliveries of its lane that are
-//! before it (`crate::lanes`), and for the second that its rate gives it. Both waits are timers of the run.
+//! Where the target says so, a delivery waits before its first request: for the deliveries of its lane that
+//! are before it (`crate::lanes`), and for the second that its rate gives it. Both waits are timers of the
+//! run.
 //!
 //! Its runs start and end without events; otherwise a subscription to workflow events would deliver its own
 //! deliveries. Hints at the runs of one subscription form a group of the fair queue, so a slow receiver
@@ -105,7 +106,6 @@ pub async fn run(context: Context, input: WebhookInput) -> Result<Value, Failure
     }
 }
 
-/// End of a run.
 enum End {
     Delivered {
         report: DeliveryReport,

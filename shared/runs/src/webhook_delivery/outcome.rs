@@ -51,8 +51,8 @@ pub enum Next {
     GiveUp(String),
     /// The subscription no longer wants the event, for this reason.
     Unwanted(String),
-    /// Nothing was sent: another delivery of the lane is first. Looks again after this pause, in milliseconds, or
-    /// on the signal of the lane.
+    /// Nothing was sent: another delivery of the lane is first. Looks again after this pause, in
+    /// milliseconds, or on the signal of the lane.
     WaitForTurn(u64),
     /// Nothing was sent: the request has this second.
     WaitForSlot(Slot),

@@ -15,15 +15,14 @@ use serde_json::Value;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Request of a delivery.
 pub struct Request {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Builds a request without timestamps and signatures. 400 where the target's template names what the event
-    /// does not have.
+    /// Builds a request without timestamps and signatures. 400 where the target's template names what the
+    /// event does not have.
     pub fn unsigned(webhook: &WebhookTarget, event: &Envelope, delivery: &DeliveryRef) -> Result<Self> {
         let Body { bytes, content_type } = body_of(webhook, event, delivery)?;
         let mut headers = HeaderMap::new();

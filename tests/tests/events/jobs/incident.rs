@@ -50,7 +50,7 @@ impl Incident {
     async fn period(&self, status: u16, count: usize) -> (BTreeSet<String>, [Value; 2]) {
         self.site.answer_with(status);
         let end = if status == 200 { "succeeded" } else { "failed" };
-        let known = self.deliveries(end).await;
+        let earlier = self.deliveries(end).await;
         for number in 0..count {
             let action = if number % 5 == 0 { "mailed" } else { "received" };
             self.events
@@ -60,7 +60,7 @@ impl Incident {
         let deadline = Instant::now() + WITHIN;
         loop {
             let mut deliveries = self.deliveries(end).await;
-            deliveries.retain(|id, _| !known.contains_key(id));
+            deliveries.retain(|id, _| !earlier.contains_key(id));
             if deliveries.len() == count {
                 let times: BTreeSet<_> = deliveries.values().collect();
                 let edges = [times.first(), times.last()].map(|time| json!(time.unwrap()));

@@ -216,7 +216,6 @@ fn subscription(site: &Site, path: &str, filter: &Value, target: &Value) -> Valu
     body
 }
 
-/// Returns the id of a subscription.
 fn id_of(subscription: &Value) -> &str {
     subscription["id"].as_str().unwrap()
 }

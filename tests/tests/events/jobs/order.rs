@@ -7,7 +7,7 @@ use serde_json::json;
 use tests::Events;
 use tests::events::Channel;
 
-use super::{all_deliveries, Answer, Arrival, Site, deliveries_with, id_of, subscription};
+use super::{Answer, Arrival, Site, all_deliveries, deliveries_with, id_of, subscription};
 
 const KEYS: usize = 50;
 /// Orders of each key.
@@ -144,7 +144,20 @@ async fn orders_of_fifty_keys_arrive_in_order_and_hold_up_no_others_locally() {
         let (key, number) = order(arrival);
         let expected = next.entry(key.clone()).or_default();
         if number != *expected {
-            let same: Vec<_> = arrivals.iter().filter(|one| one.path == ORDERED && order(one).0 == key).map(|one| (order(one).1, one.status, one.json()["delivery"]["attempt"].clone(), one.delivery_id().to_owned(), one.header("x-service-timestamp").to_owned(), one.headers.clone().get("webhook-timestamp").cloned())).collect();
+            let same: Vec<_> = arrivals
+                .iter()
+                .filter(|one| one.path == ORDERED && order(one).0 == key)
+                .map(|one| {
+                    (
+                        order(one).1,
+                        one.status,
+                        one.json()["delivery"]["attempt"].clone(),
+                        one.delivery_id().to_owned(),
+                        one.header("x-service-timestamp").to_owned(),
+                        one.headers.clone().get("webhook-timestamp").cloned(),
+                    )
+                })
+                .collect();
             println!("ARRIVALS {same:#?}");
             let search = json!({ "event_id": arrival.event_id() });
             println!("DELIVERY {:#?}", all_deliveries(&events, &search).await);

@@ -216,8 +216,8 @@ impl Connection {
             let answer = signed.to(events, &self.channel).await;
             let answer = answer.expect_status(accepted(&self.channel));
             let id = answer.body["event_id"].as_str().unwrap().to_owned();
-            let known = self.events.entry(place).or_insert_with(|| id.clone());
-            assert_eq!(*known, id, "{}: {place} is another event", self.sender.preset);
+            let event_id = self.events.entry(place).or_insert_with(|| id.clone());
+            assert_eq!(*event_id, id, "{}: {place} is another event", self.sender.preset);
         }
     }
 }
@@ -356,11 +356,11 @@ async fn events_of_four_senders_outlast_an_outage_of_the_receiver_and_kills_loca
     assert_eq!(accepted, expected);
     assert!(delivered.values().all(|ids| ids.len() == 1), "{delivered:?}");
     assert_eq!(delivered.len(), expected.len());
-    let known: BTreeSet<_> = delivered.into_values().flatten().collect();
+    let all: BTreeSet<_> = delivered.into_values().flatten().collect();
     let listed: BTreeSet<_> = succeeded
         .iter()
         .map(|delivery| id_of(delivery).to_owned())
         .collect();
-    assert_eq!(known, listed);
+    assert_eq!(all, listed);
     events.scope.check().await;
 }

@@ -139,8 +139,8 @@ async fn wrong_template_is_refused_with_its_field_and_what_is_right() {
         .put(&events.token, &path, &json!({ "target": wrong }))
         .await;
     refusal.expect_error(400, "invalid_request");
-    let kept = events.get(&events.token, &path).await.expect_status(200).body;
-    assert_eq!(kept["target"]["template"], json!({ "text": TEXT }));
+    let record = events.get(&events.token, &path).await.expect_status(200).body;
+    assert_eq!(record["target"]["template"], json!({ "text": TEXT }));
 }
 
 #[tokio::test]

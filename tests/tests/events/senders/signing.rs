@@ -9,7 +9,6 @@ use sha2::{Sha256, Sha512};
 use tests::events::Channel;
 use tests::{Events, Method, Request};
 
-/// A request of a sender.
 #[derive(Clone, Debug)]
 pub struct Sending {
     pub headers: Vec<(&'static str, String)>,
