@@ -135,6 +135,51 @@ async fn subscription_with_a_role_beyond_the_caller_is_not_changed() {
     }
 }
 
+#[tokio::test]
+async fn deliveries_of_a_role_beyond_the_caller_are_not_made_again() {
+    let events = Events::start().await;
+    let weak = token(&events.scope, "executor", "workflow:admin");
+    let approval = json!({ "type": "workflow", "endpoint": "Approval" });
+    let strong = events.subscribe(&body("automation", &approval)).await;
+    let subscription = strong["id"].as_str().unwrap();
+    let send = format!("{SUBSCRIPTIONS}/{subscription}/send");
+    let test = events
+        .post(&events.token, &send, &json!({}))
+        .await
+        .expect_status(202)
+        .body;
+    events
+        .delivery_of(test["event_id"].as_str().unwrap(), &["running"])
+        .await;
+    let delivery = format!("/events/deliveries/{}", test["delivery_id"].as_str().unwrap());
+    let range = json!({ "from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z" });
+    let mut of_one = range.clone();
+    of_one["subscription_id"] = json!(subscription);
+    for (path, body) in [
+        (send.as_str(), json!({})),
+        (&format!("{delivery}/retry"), json!({})),
+        (&format!("{delivery}/cancel"), json!({})),
+        ("/events/deliveries/redrive", json!({ "filter": of_one })),
+        ("/events/deliveries/redrive", json!({ "filter": range })),
+    ] {
+        let refused = events
+            .post(&weak, path, &body)
+            .await
+            .expect_error(403, "forbidden");
+        assert!(
+            refused.message().contains("content:write"),
+            "{path}: {}",
+            refused.message()
+        );
+    }
+    let seen = events.get(&weak, &delivery).await.expect_status(200).body;
+    assert_eq!(seen["status"], "running");
+    assert!(seen["run"]["data"].is_object());
+    let reader = token(&events.scope, "reader", "");
+    let seen = events.get(&reader, &delivery).await.expect_status(200).body;
+    assert!(seen["run"].get("data").is_none(), "{seen}");
+}
+
 /// Whether a schema has the field, in itself or in one that it refers to.
 fn has_field(document: &Value, schema: &Value, field: &str, depth: u32) -> bool {
     if depth == 0 {

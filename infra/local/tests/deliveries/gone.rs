@@ -12,10 +12,10 @@ impl World {
         StoredSubscription::from_record(&record).unwrap()
     }
 
-    async fn enable(&self, id: &str) {
+    pub async fn enable(&self, id: &str, enabled: bool) {
         let before = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
         let mut subscription = StoredSubscription::from_record(&before).unwrap();
-        subscription.enabled = true;
+        subscription.enabled = enabled;
         subscription.disabled = None;
         let next = subscription.record(before.revision + 1).unwrap();
         let result = self
@@ -81,7 +81,7 @@ async fn what_a_receiver_that_is_gone_cancelled_is_delivered_once_it_is_back() {
             .message()
             .ends_with("Enable it first, then retry the delivery.")
     );
-    world.enable(&id).await;
+    world.enable(&id, true).await;
     world.answer_with(200, None);
     for delivery in [&waiting.id, &gone.id] {
         world.redelivery.retry(&world.tenant, delivery).await.unwrap();

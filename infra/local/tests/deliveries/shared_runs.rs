@@ -2,7 +2,11 @@
 
 use events::envelope::{RawObject, raw};
 use events::records::deliveries::{DeliveryRecord, DeliveryStatus};
+use platform::auth::RunAsRole;
 use serde_json::json;
+use workflow::Payload;
+use workflow::engine::StartRun;
+use workflow::state::{About, Visibility};
 
 use crate::world::World;
 
@@ -52,6 +56,111 @@ async fn signal_reaches_the_open_run_or_starts_one() {
     let again = delivered(&world).await;
     assert_eq!(again.status, DeliveryStatus::Running);
     assert_ne!(again.workflow_run_id, first.workflow_run_id);
+}
+
+#[tokio::test]
+async fn run_with_more_permissions_than_the_subscription_gets_no_signal() {
+    for (role, visibility, is_signalled) in [
+        (None, Visibility::Project, true),
+        (Some(RunAsRole::Reader), Visibility::Project, true),
+        (Some(RunAsRole::Automation), Visibility::Project, false),
+        (None, Visibility::Private, false),
+    ] {
+        let world = World::start().await;
+        let target = json!({
+            "type": "workflow", "endpoint": "Collecting", "workflow_id": "details.payload.order_id", "on_running": "signal",
+            "signal_name": "Order",
+        });
+        world.subscribe(&["external"], target).await;
+        let input = Payload::from_value(&json!({ "delivery": { "id": "first" } })).unwrap();
+        let start = StartRun {
+            about: About {
+                run_as_role: role,
+                visibility,
+                ..About::default()
+            },
+            ..StartRun::new("Collecting", "order-7", input)
+        };
+        let run = world.engine.start(&world.tenant, &start).await.unwrap().run_id;
+        let delivery = delivered(&world).await;
+        let state = world.engine.get(&world.tenant, &run).await.unwrap();
+        assert_eq!(state.signals == 1, is_signalled, "{role:?} {visibility:?}");
+        let expected = if is_signalled {
+            DeliveryStatus::Succeeded
+        } else {
+            DeliveryStatus::Failed
+        };
+        assert_eq!(delivery.status, expected, "{:?}", delivery.last_error);
+    }
+}
+
+#[tokio::test]
+async fn queued_delivery_of_a_disabled_subscription_starts_no_run() {
+    let world = World::start().await;
+    let target = json!({
+        "type": "workflow", "endpoint": "Waiting", "workflow_id": "details.payload.order_id", "on_running": "queue",
+    });
+    let id = world.subscribe(&["external"], target).await;
+    let (first, second) = (delivered(&world).await, delivered(&world).await);
+    world.pass(2);
+    world.settle().await;
+    world.enable(&id, false).await;
+    world.pass(61);
+    world.settle().await;
+    world.pass(61);
+    world.settle().await;
+    assert_eq!(
+        of_event(&world, &first.event_id).await.status,
+        DeliveryStatus::Succeeded
+    );
+    let second = of_event(&world, &second.event_id).await;
+    assert_eq!(second.status, DeliveryStatus::Cancelled);
+    assert!(second.last_error.unwrap().contains("disabled"));
+}
+
+#[tokio::test]
+async fn run_of_a_queue_names_its_subscription() {
+    let world = World::start().await;
+    let target = json!({
+        "type": "workflow", "endpoint": "Waiting", "workflow_id": "details.payload.order_id", "on_running": "queue",
+    });
+    let id = world.subscribe(&["external"], target).await;
+    delivered(&world).await;
+    world.pass(2);
+    world.settle().await;
+    // A start with the id of an open run returns that run.
+    let start = StartRun::new("Waiting", "order-7", Payload::null());
+    let started = world.engine.start(&world.tenant, &start).await.unwrap();
+    assert!(!started.is_new);
+    let run = world.engine.get(&world.tenant, &started.run_id).await.unwrap();
+    assert_eq!(run.about.rule_id, Some(id));
+    assert_eq!(run.about.run_as_role, Some(RunAsRole::Reader));
+}
+
+#[tokio::test]
+async fn types_of_the_service_are_no_children() {
+    let world = World::start().await;
+    for internal in [
+        "WebhookDelivery",
+        "QueuedStart",
+        "DeliveryRedrive",
+        "SubscriptionEvaluation",
+    ] {
+        let data = json!({ "documents": ["a"], "type": internal, "input": { "event_id": "e" } });
+        let target = json!({ "type": "workflow", "endpoint": "BatchAgentWorkflow", "data": data });
+        let id = world.subscribe(&["external"], target).await;
+        let event = world.event(None).await;
+        world.settle().await;
+        let all = world.all().await;
+        let delivery = all
+            .iter()
+            .find(|one| one.event_id == event && one.subscription_id == id);
+        let run = delivery.unwrap().workflow_run_id.clone().unwrap();
+        let state = world.engine.get(&world.tenant, &run).await.unwrap();
+        let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
+        let result = serde_json::to_string(&detail).unwrap();
+        assert!(result.contains("started by the service alone"), "{result}");
+    }
 }
 
 #[tokio::test]
