@@ -1,5 +1,6 @@
 //! Measures the ingest endpoint alone, for the benchmarks: over the emulator of DynamoDB, with no consumer of
-//! the events, next to the plain conditional puts that the same emulator handles. Prints one JSON object.
+//! the events, next to the plain conditional puts that the same emulator handles, and to a channel with a preset,
+//! which checks a signature. Prints one JSON object.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -12,15 +13,18 @@ use events::records::channels::Channels;
 use events::records::events::Events;
 use events::records::ingest_counts::IngestCounts;
 use events::records::refusals::Refusals;
+use events::sender::preset;
+use events::signature::{new_signing_secret, standard_signature};
 use ingest_function::{Certificates, ChannelRates, Ingest, RefusalLog};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::server::{self, Limits};
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
-use platform::config::{CorsOrigins, EdgeConfig, Environment};
+use platform::config::{CorsOrigins, EdgeConfig, Environment, Secret};
 use platform::outbound::Outbound;
 use platform::records::{Condition, Key, Table, Written};
+use platform::sealing::{Place, Sealer};
 use platform::secrets::secret_hash;
 use platform::{Clock, Tenant, ids};
 use serde_json::json;
@@ -44,34 +48,49 @@ async fn main() -> Result<(), Error> {
     let tenant = Tenant::new("acme", "demo")?;
     let token = ids::new_id(Clock::System.now());
     let channel = channel(&token);
+    let sealer: Arc<dyn Sealer> = Arc::new(LocalSealer::open(&data)?);
+    let secret = new_signing_secret();
+    let signed = signed_channel(&secret, sealer.as_ref(), &tenant).await?;
     let channels = Channels::new(services.table(RECORDS_TABLE));
-    channels.insert(&tenant, &channel.record(1)?).await?;
-    let origin = serve(&data, &services, channels).await?;
-    let ingest = Arc::new(IngestClient {
-        http: reqwest::Client::builder().no_proxy().build()?,
-        url: format!("{origin}/webhooks/events/acme/demo/{}", channel.id),
-        token,
-    });
+    for channel in [&channel, &signed] {
+        channels.insert(&tenant, &channel.record(1)?).await?;
+    }
+    let origin = serve(sealer, &services, channels).await?;
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    let client = |channel: &StoredChannel, secret| {
+        Arc::new(IngestClient {
+            http: http.clone(),
+            url: format!("{origin}/webhooks/events/acme/demo/{}", channel.id),
+            token: token.clone(),
+            secret,
+        })
+    };
+    let (ingest, preset) = (client(&channel, None), client(&signed, Some(secret)));
     let table = services.table(RECORDS_TABLE);
-    let (mut event_rates, mut put_rates) = (Vec::new(), Vec::new());
+    let (mut event_rates, mut preset_rates, mut put_rates) = (Vec::new(), Vec::new(), Vec::new());
     for turn in 0..TURNS {
         let ingest = Arc::clone(&ingest);
         let events = per_second(turn, move |number| Arc::clone(&ingest).post(number)).await?;
+        let preset = Arc::clone(&preset);
+        let presets = per_second(turn, move |number| Arc::clone(&preset).post(number)).await?;
         let table = table.clone();
         let puts = per_second(turn, move |number| put(table.clone(), number)).await?;
         if turn > 0 {
             event_rates.push(events);
+            preset_rates.push(presets);
             put_rates.push(puts);
         }
     }
-    let report =
-        json!({ "clients": CLIENTS, "events_per_second": event_rates, "puts_per_second": put_rates });
+    let report = json!({
+        "clients": CLIENTS, "events_per_second": event_rates, "preset_events_per_second": preset_rates,
+        "puts_per_second": put_rates,
+    });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())
 }
 
 /// Serves the endpoint as the runner does, on its own port.
-async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Result<String, Error> {
+async fn serve(sealer: Arc<dyn Sealer>, services: &Services, channels: Channels) -> Result<String, Error> {
     let clock = Clock::System;
     let table = services.table(EVENTS_TABLE);
     let counts = IngestCounts::new(table.clone());
@@ -79,7 +98,7 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     let objects = services.bucket(DATA_BUCKET);
     let ingest = Ingest {
         channels,
-        sealer: Arc::new(LocalSealer::open(data)?),
+        sealer,
         publisher: Publisher::new(
             events,
             objects,
@@ -113,14 +132,31 @@ struct IngestClient {
     http: reqwest::Client,
     url: String,
     token: String,
+    /// Secret that signs as Standard Webhooks says, instead of the token.
+    secret: Option<Secret>,
 }
 
 impl IngestClient {
     /// Sends an event of about a kilobyte, as a shop would.
     async fn post(self: Arc<Self>, number: u64) -> Result<(), Error> {
         let body = json!({ "action": "order_placed", "resource_type": "order", "n": number, "text": "x".repeat(1_000) });
-        let request = self.http.post(&self.url).bearer_auth(&self.token).json(&body);
-        request.send().await?.error_for_status()?;
+        let request = self
+            .http
+            .post(&self.url)
+            .header("content-type", "application/json");
+        let body = body.to_string();
+        let request = match &self.secret {
+            Some(secret) => {
+                let (id, at) = (format!("msg_{number}"), Clock::System.now().as_seconds());
+                let signature = standard_signature(secret, &id, at, body.as_bytes())?;
+                request
+                    .header("webhook-id", id)
+                    .header("webhook-timestamp", at.to_string())
+                    .header("webhook-signature", signature)
+            }
+            None => request.bearer_auth(&self.token),
+        };
+        request.body(body).send().await?.error_for_status()?;
         Ok(())
     }
 }
@@ -169,4 +205,26 @@ fn channel(token: &str) -> StoredChannel {
         token_hash: secret_hash(token),
         ..StoredChannel::new(now, "user:bench".to_owned())
     }
+}
+
+/// Returns a channel with the preset of Standard Webhooks.
+async fn signed_channel(
+    secret: &Secret,
+    sealer: &dyn Sealer,
+    tenant: &Tenant,
+) -> Result<StoredChannel, Error> {
+    let settings = preset::get("standard_webhooks")?.settings.clone();
+    let channel = StoredChannel {
+        signature: settings.signature,
+        headers: settings.headers,
+        transform: settings.transform,
+        preset: Some("standard_webhooks".to_owned()),
+        ..channel(secret.expose())
+    };
+    let name = StoredChannel::secret_place(&channel.id);
+    let place = Place { tenant, name: &name };
+    Ok(StoredChannel {
+        signing_secret: Some(sealer.seal(place, secret).await?),
+        ..channel
+    })
 }

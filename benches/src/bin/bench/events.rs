@@ -83,6 +83,7 @@ fn taking_in() -> Result<Vec<Row>> {
     };
     let clients = report.get("clients").and_then(Value::as_u64).unwrap_or_default();
     let (ours, puts) = (rate("events_per_second"), rate("puts_per_second"));
+    let presets = rate("preset_events_per_second");
     Ok(vec![
         Row::new(
             PART,
@@ -93,6 +94,16 @@ fn taking_in() -> Result<Vec<Row>> {
             "a conditional put alone",
             Figure::PerSecond(puts),
             Comparison::Rates(ours / puts),
+        ),
+        Row::new(
+            PART,
+            format!("taking events in with a preset, {clients} clients"),
+            Figure::PerSecond(presets),
+        )
+        .beside(
+            "a channel that takes a token",
+            Figure::PerSecond(ours),
+            Comparison::Rates(presets / ours),
         ),
     ])
 }
