@@ -251,3 +251,31 @@ async fn orders_of_fifty_keys_arrive_in_order_by_key_although_the_receiver_fails
             .all(|delivery| delivery.status == DeliveryStatus::Succeeded)
     );
 }
+
+#[tokio::test]
+async fn redriven_deliveries_of_a_key_keep_their_order() {
+    let world = World::start().await;
+    world.webhook_with(ordered()).await;
+    world.answer_with(404, None);
+    for number in 1..=6 {
+        world.event_with(None, order("a", number)).await;
+        world.clock.advance_ms(1);
+    }
+    for _ in 0..8 {
+        world.settle().await;
+        world.pass(2);
+    }
+    assert_eq!(arrived(&world).len(), 6);
+    world.answer_with(200, None);
+    let failed = world.all().await;
+    for delivery in failed.iter().rev() {
+        assert_eq!(delivery.status, DeliveryStatus::Failed);
+        world.redelivery.retry(&world.tenant, &delivery.id).await.unwrap();
+    }
+    for _ in 0..8 {
+        world.settle().await;
+        world.pass(2);
+    }
+    let numbers: Vec<_> = arrived(&world)[6..].iter().map(|(_, number)| *number).collect();
+    assert!(numbers.is_sorted() && numbers.len() == 6, "{numbers:?}");
+}

@@ -277,6 +277,7 @@ async fn redrive_stops_at_its_limit_and_tells_what_it_could_not_redrive() {
     assert_eq!((&result["redriven"], &result["failed"]), (&json!(0), &json!(3)));
     let expected: Vec<Value> = left
         .iter()
+        .rev()
         .map(|delivery| {
             let reason =
                 format!("The subscription '{subscription}' is deleted, so nothing is delivered to it.");
