@@ -6,25 +6,13 @@ use axum::extract::State;
 use events::records::deliveries::DeliveryRecord;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::problem;
+use platform::http::text::Act;
 use platform::http::{Call, OptionalJson, Path, Reply, audited};
 use platform::records::audit::AuditAction;
-use platform::{Error, ErrorKind, Platform, Result};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use platform::{ErrorKind, Platform, Result};
 
 use crate::App;
 use crate::delivery_get::DeliveryPath;
-
-/// Maximum length of a reason, in characters.
-const MAX_REASON: usize = 2_000;
-
-/// Why a delivery is cancelled. The body may be left out.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct CancelDelivery {
-    /// Reason, which becomes part of the delivery's `last_error`; at most 2,000 characters.
-    pub reason: Option<String>,
-}
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Update, "event_delivery").on(post_with(handler, doc))
@@ -60,16 +48,10 @@ async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Path(path): Path<DeliveryPath>,
-    OptionalJson(body): OptionalJson<CancelDelivery>,
+    OptionalJson(body): OptionalJson<Act>,
 ) -> Result<Reply<DeliveryRecord>> {
     let tenant = call.tenant()?;
-    let reason = body.reason.as_deref().filter(|reason| !reason.is_empty());
-    if reason.is_some_and(|reason| reason.chars().count() > MAX_REASON) {
-        return Err(Error::invalid_field(
-            "reason",
-            format!("has at most {MAX_REASON} characters."),
-        ));
-    }
+    let reason = body.reason()?;
     let delivery = app.delivery_to_change(&call, &path.delivery_id).await?;
     let redelivery = app.redelivery_by(&call);
     redelivery.cancel(&tenant, &path.delivery_id, reason).await?;

@@ -81,7 +81,7 @@ pub struct DeliveryRequest {
 pub struct DeliveryRun {
     /// Workflow id of the run.
     pub workflow_id: String,
-    /// Run id of the run.
+    /// Run id, as `GET /workflows/runs/{workflow_id}/{run_id}` takes it.
     pub workflow_run_id: String,
     /// Workflow type of the run.
     pub workflow_type: String,

@@ -54,7 +54,7 @@ pub struct EventDelivery {
     pub subscription_id: String,
     /// Name of the subscription when it matched.
     pub subscription_name: String,
-    /// Id of the delivery.
+    /// Id for `GET /events/deliveries/{delivery_id}`.
     pub delivery_id: String,
     /// State of the delivery.
     pub status: DeliveryStatus,
@@ -66,9 +66,9 @@ pub struct EventDelivery {
 /// A subscription without a delivery of an event.
 #[derive(Serialize, JsonSchema)]
 pub struct EventNotMatched {
-    /// Id of the subscription.
+    /// Id for `GET /events/subscriptions/{subscription_id}`.
     pub subscription_id: String,
-    /// Name of the subscription.
+    /// Name for people, as it is now.
     pub subscription_name: String,
     /// The first condition that the event does not meet, or why the subscription has no delivery though it
     /// would match now.

@@ -48,7 +48,7 @@ pub struct SendTestEvent {
 /// A test event that is under way.
 #[derive(Serialize, JsonSchema)]
 pub struct TestEvent {
-    /// Id of the event.
+    /// Id for `GET /events/{event_id}`.
     pub event_id: String,
     /// Id of its delivery, which shows within a moment.
     pub delivery_id: String,

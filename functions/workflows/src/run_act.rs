@@ -5,7 +5,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::problem;
-use platform::http::text::check_text;
+use platform::http::text::Act;
 use platform::http::{Call, OptionalJson, Path, Reply, audited};
 use platform::records::audit::AuditAction;
 use platform::{Error, ErrorKind, Platform, Result};
@@ -26,14 +26,6 @@ pub struct ActPath {
     /// `cancel` asks the run to stop, so that its code can clean up first; `terminate` ends it at once.
     #[schemars(extend("enum" = ["cancel", "terminate"]))]
     pub action: String,
-}
-
-/// Why the run is stopped. The body may be left out.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Act {
-    /// Reason for the run's history; at most 2,000 characters.
-    pub reason: Option<String>,
 }
 
 pub fn route(platform: &Platform, app: &App) -> ApiMethodRouter<App> {
@@ -68,8 +60,7 @@ async fn handler(
     OptionalJson(body): OptionalJson<Act>,
 ) -> Result<Reply<Message>> {
     let tenant = call.tenant()?;
-    check_text("reason", body.reason.as_deref())?;
-    let reason = body.reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason = body.reason()?;
     let (engine, reference) = (&app.workflows.engine, call.principal.reference());
     let caller = Caller {
         reference: &reference,

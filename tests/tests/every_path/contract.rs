@@ -55,6 +55,7 @@ const PROMISED: &[(&str, &str)] = &[
 const SEARCHES: &[&str] = &[
     "/audit-trail/aggregate",
     "/events/deliveries/search",
+    "/events/search",
     "/events/subscriptions/test",
     "/facets",
     "/prompts/render",

@@ -1,5 +1,8 @@
 //! Checks texts that people write.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::error::{Error, Result};
 
 /// Maximum length of a name, in characters.
@@ -34,6 +37,23 @@ pub const MAX_DESCRIPTION_LENGTH: usize = 10_000;
 /// Checks an optional text of a few sentences, such as a message or a reason.
 pub fn check_text(field: &str, text: Option<&str>) -> Result<()> {
     check_length(field, text, MAX_TEXT_LENGTH)
+}
+
+/// Why a run or a delivery is stopped. The body may be left out.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Act {
+    /// Reason for the history of the run or the `last_error` of the delivery; at most 2,000 characters.
+    pub reason: Option<String>,
+}
+
+impl Act {
+    /// Returns the checked reason; None for an empty one.
+    pub fn reason(&self) -> Result<Option<&str>> {
+        let reason = self.reason.as_deref();
+        check_text("reason", reason)?;
+        Ok(reason.filter(|reason| !reason.is_empty()))
+    }
 }
 
 /// Checks an optional description.
