@@ -197,7 +197,11 @@ fn selection(filter: RedriveFilter) -> Result<DeliverySelection> {
             format!("has at most {MAX_ERROR} characters."),
         ));
     }
-    if let Some(status) = filter.response_status.iter().find(|status| !(100..=999).contains(*status)) {
+    if let Some(status) = filter
+        .response_status
+        .iter()
+        .find(|status| !(100..=999).contains(*status))
+    {
         let fault = format!("names {status}; a status is from 100 to 999.");
         return Err(Error::invalid_field("filter.response_status", fault));
     }

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::Events;
 use tests::events::Channel;
 
-use super::{Answer, Arrival, Site, all_deliveries, deliveries_with, id_of, subscription};
+use super::{Answer, Arrival, Site, deliveries_with, id_of, subscription};
 
 const KEYS: usize = 50;
 /// Orders of each key.
@@ -33,6 +33,11 @@ fn order(arrival: &Arrival) -> (String, usize) {
     )
 }
 
+/// Body of an order, which is one event however often it is posted.
+fn body_of(key: &str, number: usize) -> Value {
+    json!({ "key": key, "number": number, "idempotency_key": format!("{key}/{number}") })
+}
+
 /// Posts the orders of the keys of one client: first one by one, then several in a request.
 async fn post_orders(events: &Events, channel: &Channel, client: usize) -> BTreeSet<String> {
     let keys: Vec<_> = (client..KEYS)
@@ -43,15 +48,12 @@ async fn post_orders(events: &Events, channel: &Channel, client: usize) -> BTree
     let single = EACH / 2;
     for number in 0..single {
         for key in &keys {
-            let body = json!({ "key": key, "number": number });
-            ids.insert(events.event(channel, &body).await);
+            ids.insert(events.event(channel, &body_of(key, number)).await);
         }
     }
     for first in (single..EACH).step_by(TOGETHER) {
-        let orders = (first..first + TOGETHER).flat_map(|number| {
-            keys.iter()
-                .map(move |key| json!({ "key": key, "number": number }))
-        });
+        let orders =
+            (first..first + TOGETHER).flat_map(|number| keys.iter().map(move |key| body_of(key, number)));
         let answer = events
             .ingest(channel, &orders.collect())
             .await
@@ -138,37 +140,16 @@ async fn orders_of_fifty_keys_arrive_in_order_and_hold_up_no_others_locally() {
         })
         .await;
 
-    let mut next: BTreeMap<String, usize> = BTreeMap::new();
+    let mut accepted: BTreeMap<String, usize> = BTreeMap::new();
     let mut failures = 0;
     for arrival in arrivals.iter().filter(|arrival| arrival.path == ORDERED) {
         let (key, number) = order(arrival);
-        let expected = next.entry(key.clone()).or_default();
-        if number != *expected {
-            let same: Vec<_> = arrivals
-                .iter()
-                .filter(|one| one.path == ORDERED && order(one).0 == key)
-                .map(|one| {
-                    (
-                        order(one).1,
-                        one.status,
-                        one.json()["delivery"]["attempt"].clone(),
-                        one.delivery_id().to_owned(),
-                        one.header("x-service-timestamp").to_owned(),
-                        one.headers.clone().get("webhook-timestamp").cloned(),
-                    )
-                })
-                .collect();
-            println!("ARRIVALS {same:#?}");
-            let search = json!({ "event_id": arrival.event_id() });
-            println!("DELIVERY {:#?}", all_deliveries(&events, &search).await);
-            std::fs::write("/tmp/order.log", events.service.log()).unwrap();
-        }
-        assert_eq!(
-            number, *expected,
-            "{key}: every earlier order was accepted, and this one was not"
-        );
+        let next = accepted.entry(key.clone()).or_default();
+        // Delivery is at least once: the last accepted one may come again before the next.
+        let is_in_turn = number == *next || number + 1 == *next;
+        assert!(is_in_turn, "{key}: order {number} arrives in place of {next}");
         match arrival.is_accepted() {
-            true => *expected += 1,
+            true => *next = number + 1,
             false => failures += 1,
         }
     }
