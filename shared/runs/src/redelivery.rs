@@ -1,5 +1,7 @@
 //! Retries or cancels a delivery for a caller of the API or an operator.
 
+use std::time::Duration;
+
 use events::delivery::DeliveryRef;
 use events::payload;
 use events::records::deliveries::{
@@ -26,6 +28,9 @@ use crate::webhook_delivery::{MAX_ATTEMPTS, RETRY};
 
 /// Statuses of the deliveries that a redrive takes.
 pub const REDRIVEN: [DeliveryStatus; 2] = [DeliveryStatus::Failed, DeliveryStatus::Cancelled];
+/// How often a run is looked for that is not written yet, and the pause before each further look.
+const MAX_LOOKS: u32 = 20;
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
 /// Caller that stands for the operator command.
 pub const OPERATOR: &str = "operator";
 
@@ -134,6 +139,7 @@ impl Redelivery {
     /// Acts on the run that carries out a delivery; repeats it where the run continued as another
     /// one meanwhile. Fails with 409 where the delivery has ended.
     async fn of_run(&self, tenant: &Tenant, mut record: DeliveryRecord, act: Act<'_>) -> Result<()> {
+        let mut looks = 0;
         loop {
             let run = match &record.workflow_run_id {
                 Some(run) if !record.status.is_final() => run.clone(),
@@ -157,7 +163,13 @@ impl Redelivery {
                 Err(refusal) if refusal.kind() == ErrorKind::Conflict => refusal,
                 // The delivery is written before its run.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
-                    return Err(Error::unavailable("the run of a delivery is not written yet"));
+                    looks += 1;
+                    if looks >= MAX_LOOKS {
+                        return Err(Error::unavailable("the run of a delivery is not written yet"));
+                    }
+                    self.parts.clock.pause(LOOK_PAUSE).await;
+                    record = self.parts.deliveries.get(tenant, &record.id).await?;
+                    continue;
                 }
                 other => return other,
             };

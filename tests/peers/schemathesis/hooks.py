@@ -171,7 +171,7 @@ def is_valid(case, place):
 @schemathesis.hook
 def filter_case(context, case):
     """An empty query parameter counts as one that is left out, whatever its type."""
-    return not case.query or "" not in case.query.values()
+    return not case.query or not any(value in ("", [], {}) for value in case.query.values())
 
 
 @schemathesis.hook

@@ -90,7 +90,11 @@ pub struct WebhookTarget {
     pub template: Option<Value>,
     /// How often and after which statuses a delivery is retried. Default: 10 attempts within about 16 hours,
     /// after 408, 425, 429, 5xx, and where there is no answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "platform::http::strict::optional_object"
+    )]
     pub retry: Option<Retry>,
     /// Maximum number of requests in a second of the clock, over all deliveries of the subscription. A
     /// delivery above it waits for a later second. Default: unlimited.
