@@ -31,7 +31,7 @@ const MAX_VALUES: usize = 100;
 
 /// Conditions that an event meets, all of them; one that is left out or empty takes every event.
 #[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SearchEvents {
     /// Most events of the page. Default: 50.
     #[schemars(range(min = 1, max = MAX_LIMIT))]

@@ -44,7 +44,7 @@ pub struct RedriveDeliveries {
     /// Whether to count the deliveries only. Default: false.
     #[serde(default)]
     pub dry_run: bool,
-    /// Most deliveries, newest first. Default: 1,000.
+    /// Most deliveries, oldest first. Default: 1,000.
     #[schemars(range(min = 1, max = MAX_LIMIT))]
     pub limit: Option<u64>,
     /// Most deliveries a second. Default: 10.
@@ -89,7 +89,7 @@ pub struct RedriveCount {
     pub matched: usize,
     /// Whether there are more: beyond `limit`, or not counted within ten seconds.
     pub more: bool,
-    /// The first 20 of them, newest first.
+    /// The first 20 of them, oldest first.
     pub deliveries: Vec<DeliveryRecord>,
 }
 
@@ -124,8 +124,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Makes another attempt of each failed or cancelled delivery that was created from `from` to `to`, both included: after a \
              receiver was away. Ask with `dry_run` first, which counts them and shows the first 20. Otherwise a run begins, which \
              survives restarts and can be cancelled like any run; `location` is its path. It starts at most `rate_per_second` attempts a \
-             second, in parts of 200 deliveries from the newest part to the oldest, each part from its oldest delivery on; each delivery once, \
-             also where an attempt fails again. Without `subscription_id` the caller needs the permissions of every role that a \
+             second, from the oldest delivery to the newest, each delivery once, also where an attempt fails again. Without `subscription_id` the caller needs the permissions of every role that a \
              subscription can have. A delivery that \
              cannot be redriven, such as one to a disabled subscription or one that its semantic condition stopped, counts as `failed` in \
              the result. For a workflow, agent or process target another run repeats the work. Private deliveries are not redriven; \

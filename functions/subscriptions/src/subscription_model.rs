@@ -112,7 +112,7 @@ pub struct Subscription {
     /// Time at which the service disabled the subscription; present with `disabled_reason`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_at: Option<UtcTime>,
-    /// Label for people; all deliveries are made at once.
+    /// Order of its deliveries among those of the project.
     pub priority: Priority,
     /// Role of the service identity that a delivery runs with.
     pub run_as_role: RunAsRole,

@@ -35,7 +35,7 @@ const ALL: &str = "*";
 
 /// The event to send: a part of an envelope, the id of an earlier event, or neither.
 #[derive(Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SendTestEvent {
     /// Envelope. What is left out has a value that fits the lists of the filter; `event_id` cannot be
     /// chosen, and account and project are those of the caller.
@@ -237,6 +237,18 @@ fn fit(event: &mut SampleEvent, rule: &Map<String, Value>) {
                     }
                 }
             }
+            (">" | ">=" | "<" | "<=", [one, other]) => {
+                // The operand that is to be larger comes first with `>`.
+                let first_is_larger = operator.starts_with('>');
+                for (variable, constant, step) in [(one, other, 1), (other, one, -1)] {
+                    let step = if first_is_larger { step } else { -step };
+                    if let (Some(path), Some(number)) = (path_of(variable), constant.as_i64())
+                        && let Some(beyond) = number.checked_add(step)
+                    {
+                        set(event, path, &Value::from(beyond));
+                    }
+                }
+            }
             ("in", [variable, Value::Array(values)]) => {
                 if let (Some(path), Some(first)) = (path_of(variable), values.first()) {
                     set(event, path, first);
@@ -321,10 +333,12 @@ mod tests {
             { "===": ["paid", { "var": "details.state" }] },
             { "in": [{ "var": "resource_type" }, ["order", "bill"]] },
             { ">": [{ "var": "details.count" }, 3] },
+            { "<=": [10, { "var": "details.size" }] },
+            { "!=": [{ "var": "details.name" }, "A"] },
         ] } }));
         assert_eq!(
             Value::Object(event.details),
-            json!({ "payload": { "total": 7 }, "state": "paid" })
+            json!({ "payload": { "total": 7 }, "state": "paid", "count": 4, "size": 11 })
         );
         assert_eq!(event.resource_type.as_deref(), Some("order"));
     }

@@ -281,7 +281,14 @@ impl UpdateSubscription {
             ));
         }
         let has_mode = given.contains_key("signing_mode");
+        let only_nulls = given.keys().next().cloned();
         given.retain(|_, value| !value.is_null());
+        if let Some(name) = only_nulls.filter(|_| given.is_empty()) {
+            return Err(Error::invalid_field(
+                &format!("target.{name}"),
+                "cannot be removed alone, because a target is replaced whole: send the target without it.",
+            ));
+        }
         if !given.is_empty() {
             let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
             if let Some(kind) = before.get("type") {

@@ -66,7 +66,7 @@ pub enum DeliveryCommand {
         /// Only deliveries whose receiver answered the last attempt with one of these statuses, comma-joined.
         #[arg(long, value_delimiter = ',')]
         response_status: Vec<u16>,
-        /// Most deliveries to redeliver, newest first.
+        /// Most deliveries to redeliver, oldest first.
         #[arg(long, default_value_t = 1_000)]
         limit: usize,
         /// Only counts the deliveries.

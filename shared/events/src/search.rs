@@ -4,6 +4,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::{LOOKING_MS, PageTokens};
+use platform::records::Order;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,13 @@ impl DeliverySearch {
         };
         let part = self
             .deliveries
-            .select((tenant, viewer), selection, limit, place, clock)
+            .select(
+                (tenant, viewer),
+                selection,
+                (Order::Descending, limit),
+                place,
+                clock,
+            )
             .await?;
         let next_cursor = match part.next {
             Some(place) => Some(self.tokens.issue(&search, &place).await?),
@@ -114,13 +121,13 @@ impl DeliverySearch {
 }
 
 impl Deliveries {
-    /// Returns at most `limit` selected deliveries after a position that the viewer may see; see
-    /// [`DeliverySearch::page`].
+    /// Returns at most `limit` selected deliveries after a position that the viewer may see, by their creation;
+    /// see [`DeliverySearch::page`].
     pub async fn select(
         &self,
         (tenant, viewer): (&Tenant, &Viewer),
         selection: &DeliverySelection,
-        limit: usize,
+        (order, limit): (Order, usize),
         mut place: Option<Place>,
         clock: &Clock,
     ) -> Result<DeliveryPart> {
@@ -138,7 +145,7 @@ impl Deliveries {
         let (mut found, mut limit, mut bytes) = (Vec::new(), limit, 0);
         loop {
             let (batch, more) = self
-                .read_indexes(tenant, &indexes, selection, place.as_ref())
+                .read_indexes(tenant, &indexes, selection, (order, place.as_ref()))
                 .await?;
             let wanted = batch.iter().filter(|summary| selection.takes(summary));
             let mut reads = Vec::new();
@@ -182,32 +189,53 @@ impl Deliveries {
         tenant: &Tenant,
         indexes: &[(DeliveryIndex, UtcTime)],
         selection: &DeliverySelection,
-        place: Option<&Place>,
+        (order, place): (Order, Option<&Place>),
     ) -> Result<(Vec<DeliverySummary>, bool)> {
         let latest = selection.to.unwrap_or(UtcTime::EPOCH.plus_ms(u64::MAX));
-        let until = match place {
-            Some((time, id)) => (*time, Some(id.as_str())),
-            None => (latest, None),
+        let after = place.map(|(time, id)| (*time, Some(id.as_str())));
+        let in_order = |one: &Place, other: &Place| match order {
+            Order::Ascending => one.cmp(other),
+            Order::Descending => other.cmp(one),
         };
-        let (mut all, mut known_from, mut more) = (Vec::new(), None, false);
+        // Beyond this position an index may have unread deliveries.
+        let mut read_to: Option<Place> = None;
+        let mut all = Vec::new();
         for (index, from) in indexes {
-            let (page, goes_on) = self.list(tenant, index, *from, until, READ_AT_ONCE).await?;
-            if goes_on {
-                // Below this position the index may have unread deliveries.
-                let oldest = page.last().map(|last| (last.created_at, last.id.clone()));
-                known_from = known_from.max(oldest);
-                more = true;
+            let (page, goes_on) = match order {
+                Order::Descending => {
+                    let until = after.unwrap_or((latest, None));
+                    self.list(tenant, index, *from, until, READ_AT_ONCE).await?
+                }
+                Order::Ascending => {
+                    let from = after.unwrap_or((*from, None));
+                    self.list_oldest(tenant, index, from, latest, READ_AT_ONCE)
+                        .await?
+                }
+            };
+            if let Some(last) = page.last().filter(|_| goes_on) {
+                let last = place_of(last);
+                if read_to
+                    .as_ref()
+                    .is_none_or(|nearest| in_order(&last, nearest).is_lt())
+                {
+                    read_to = Some(last);
+                }
             }
             all.extend(page);
         }
+        let more = read_to.is_some();
         all.retain(|summary| {
-            let place_of = (summary.created_at, summary.id.clone());
-            known_from.as_ref().is_none_or(|oldest| place_of >= *oldest) && place != Some(&place_of)
+            let own = place_of(summary);
+            read_to.as_ref().is_none_or(|last| in_order(&own, last).is_le()) && place != Some(&own)
         });
-        all.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
+        all.sort_by(|one, other| in_order(&place_of(one), &place_of(other)));
         all.dedup_by(|one, other| one.id == other.id);
         Ok((all, more))
     }
+}
+
+fn place_of(summary: &DeliverySummary) -> Place {
+    (summary.created_at, summary.id.clone())
 }
 
 impl DeliverySelection {

@@ -140,6 +140,14 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
             "{target}"
         );
     }
+    let null = json!({ "target": { "rate_per_second": null } });
+    let refused = events.put(&events.token, &path, &null).await;
+    let refused = refused.expect_error(400, "invalid_request");
+    assert!(
+        refused.message().contains("replaced whole"),
+        "{}",
+        refused.message()
+    );
     // Null removes the mode, so that the webhook is unsigned.
     let unsigned = json!({ "target": { "url": "https://example.org/other", "signing_mode": null } });
     let unsigned = events

@@ -263,8 +263,8 @@ async fn redrive_stops_at_its_limit_and_tells_what_it_could_not_redrive() {
     assert_eq!(left.len(), 3);
     assert!(
         left.iter()
-            .all(|delivery| delivery.created_at < begun.plus_ms(3_000)),
-        "the newest come first"
+            .all(|delivery| delivery.created_at >= begun.plus_ms(2_000)),
+        "the oldest come first"
     );
     world
         .matcher
@@ -277,7 +277,6 @@ async fn redrive_stops_at_its_limit_and_tells_what_it_could_not_redrive() {
     assert_eq!((&result["redriven"], &result["failed"]), (&json!(0), &json!(3)));
     let expected: Vec<Value> = left
         .iter()
-        .rev()
         .map(|delivery| {
             let reason =
                 format!("The subscription '{subscription}' is deleted, so nothing is delivered to it.");

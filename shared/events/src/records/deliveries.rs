@@ -6,7 +6,7 @@
 use platform::clock::UtcTime;
 use platform::error::{Error, Result};
 use platform::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use platform::records::{Changes, Condition, Key, Table, Transaction, Written, keys};
+use platform::records::{Changes, Condition, Key, Order, Table, Transaction, Written, keys};
 use platform::stored_json;
 use platform::tenant::Tenant;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use crate::records::delivery_status::DeliveryStatus;
 use crate::records::events::EventInsertion;
-use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
+use crate::records::listing_shards::{ListingShards, ShardSchedule, in_order};
 use crate::retention::Retention;
 use crate::target::WEBHOOK;
 
@@ -484,6 +484,51 @@ impl Deliveries {
         until: (UtcTime, Option<&str>),
         most: usize,
     ) -> Result<(Vec<DeliverySummary>, bool)> {
+        // `~` sorts after every id.
+        let high = keys::delivery_time(until.0, until.1.unwrap_or("~"));
+        let range = (from, until.0);
+        self.list_between(
+            tenant,
+            index,
+            range,
+            (from.to_string(), high),
+            (Order::Descending, most),
+        )
+        .await
+    }
+
+    /// Lists the deliveries of an index from a position to a time, oldest first, like [`list`](Self::list).
+    pub async fn list_oldest(
+        &self,
+        tenant: &Tenant,
+        index: &DeliveryIndex,
+        from: (UtcTime, Option<&str>),
+        until: UtcTime,
+        most: usize,
+    ) -> Result<(Vec<DeliverySummary>, bool)> {
+        let low = match from.1 {
+            Some(id) => keys::delivery_time(from.0, id),
+            None => from.0.to_string(),
+        };
+        let high = keys::delivery_time(until, "~");
+        self.list_between(
+            tenant,
+            index,
+            (from.0, until),
+            (low, high),
+            (Order::Ascending, most),
+        )
+        .await
+    }
+
+    async fn list_between(
+        &self,
+        tenant: &Tenant,
+        index: &DeliveryIndex,
+        (from, until): (UtcTime, UtcTime),
+        (low, high): (String, String),
+        (order, most): (Order, usize),
+    ) -> Result<(Vec<DeliverySummary>, bool)> {
         let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
         let (name, what) = match index {
             DeliveryIndex::All => (by_time, None),
@@ -495,17 +540,14 @@ impl Deliveries {
             None => keys::deliveries(tenant, shard),
             Some((what, value)) => keys::deliveries_by(tenant, shard, what, value),
         };
-        // `~` sorts after every id.
-        let high = keys::delivery_time(until.0, until.1.unwrap_or("~"));
-        let low = from.to_string();
         if low > high {
             return Ok((Vec::new(), false));
         }
         let shards = match index {
             DeliveryIndex::Event(_) => OF_ONE_EVENT..OF_ONE_EVENT + 1,
-            _ => self.shards.current(tenant).await?.shards_between(from, until.0),
+            _ => self.shards.current(tenant).await?.shards_between(from, until),
         };
-        let queries = newest_first(shards, pk, name, (&low, &high));
+        let queries = in_order(shards, pk, name, (&low, &high), order);
         let (page, more): (Vec<StoredSummary>, _) = self.table.merged_page(&queries, most).await?;
         Ok((page.into_iter().map(|stored| stored.summary).collect(), more))
     }

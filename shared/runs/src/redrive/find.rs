@@ -4,6 +4,7 @@ use events::records::deliveries::{Deliveries, DeliveryRecord};
 use events::search::{DeliverySelection, Place};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::auth::Viewer;
+use platform::records::Order;
 use platform::{Clock, Result, Tenant, UtcTime, ids};
 use workflow::{ActivityContext, Failure, Registry};
 
@@ -32,7 +33,7 @@ pub struct Selected {
     pub next: Option<Place>,
 }
 
-/// Returns deliveries of a selection, newest first, after a position. Private ones are left out, because
+/// Returns deliveries of a selection, oldest first, after a position. Private ones are left out, because
 /// those who read the result of a redrive may not see them.
 pub async fn matching(
     (deliveries, clock): (&Deliveries, &Clock),
@@ -46,7 +47,13 @@ pub async fn matching(
     loop {
         let missing = limits.most.saturating_sub(matched).min(PART);
         let part = deliveries
-            .select((tenant, &viewer), selection, missing, next, clock)
+            .select(
+                (tenant, &viewer),
+                selection,
+                (Order::Ascending, missing),
+                next,
+                clock,
+            )
             .await?;
         matched += part.deliveries.len();
         let free = limits.shown.saturating_sub(deliveries_shown.len());
@@ -88,8 +95,6 @@ async fn find(parts: RedeliveryParts, context: ActivityContext, input: Find) -> 
         ids: selected
             .deliveries
             .into_iter()
-            // The order of the events, as far as one part goes.
-            .rev()
             .map(|delivery| delivery.id)
             .collect(),
         next: selected.next,

@@ -1,9 +1,9 @@
-//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection at a limited rate, in
-//! parts from the newest to the oldest, each from its oldest delivery on.
+//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection, oldest first, at a limited
+//! rate.
 //!
 //! One activity finds the next deliveries, so that the history keeps which ones; another redrives a few of
 //! them. Each attempt has a run id derived from this run and the delivery, so a repeated activity redrives
-//! nothing twice. The search only moves on to older deliveries, so a delivery that fails again is not met
+//! nothing twice. The search only moves on to newer deliveries, so a delivery that fails again is not met
 //! again either.
 //!
 //! Only the service starts these runs: the permission was checked there, and no run may start this type.

@@ -44,6 +44,8 @@ pub const WORKFLOW_TYPE: &str = workflow::records::FREQUENT_TYPE;
 pub const ATTEMPT: &str = "webhook_attempt";
 /// Signal that starts the next attempt at once.
 pub const RETRY: &str = "Retry";
+/// Wait for a reserved second from which the delivery looks for another rate on its way, in milliseconds.
+const LONG_WAIT_MS: u64 = 60_000;
 /// Age of a run from which a new run makes the next attempt, in milliseconds.
 const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
 /// Time limit of an attempt: the longest timeout of a receiver, plus the reads and writes around it.
@@ -199,8 +201,13 @@ async fn deliver(context: &Context, input: WebhookInput) -> Result<End, Failure>
                 slot = Some(next);
                 // An attempt that is early waits for the rest itself.
                 let lead_ms = next.lead_ms(context.now());
-                let early_ms = lead_ms.checked_sub(EARLY_MS).unwrap_or(lead_ms);
-                context.timer(Duration::from_millis(early_ms)).await?;
+                let pause_ms = match lead_ms {
+                    // The rate may change meanwhile, so a long wait looks again on its way.
+                    LONG_WAIT_MS.. => lead_ms / 2,
+                    EARLY_MS.. => lead_ms - EARLY_MS,
+                    _ => lead_ms,
+                };
+                context.timer(Duration::from_millis(pause_ms)).await?;
                 drop_signals(&retries);
                 if is_old(context) {
                     return Ok(renewed(delivery, tried, None, (waits, slot)));

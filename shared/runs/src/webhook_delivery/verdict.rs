@@ -52,7 +52,14 @@ pub(super) fn verdict(
         }
         Err(error) => {
             let may_pass = !matches!(error, OutboundError::Refused(_));
-            (format!("Nothing was delivered to the URL: {error}."), may_pass)
+            let message = match error {
+                OutboundError::TooSlow(limit) => format!(
+                    "The receiver did not answer within {} seconds; it may have the request.",
+                    limit.as_secs_f64()
+                ),
+                _ => format!("Nothing was delivered to the URL: {error}."),
+            };
+            (message, may_pass)
         }
     };
     let next = match pause(retry, answer, tried, now, chance) {

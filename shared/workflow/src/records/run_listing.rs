@@ -1,12 +1,12 @@
 //! Lists runs, and those with due work.
 
-use events::records::listing_shards::newest_first;
+use events::records::listing_shards::in_order;
 use platform::clock::UtcTime;
 use platform::error::Result;
 use platform::queue::Priority;
-use platform::records::keys;
 use platform::records::keys::DueKind;
 use platform::records::schema::{BY_RULE, LISTING_INDEXES};
+use platform::records::{Order, keys};
 use platform::tenant::Tenant;
 use serde::Deserialize;
 
@@ -139,7 +139,13 @@ impl Runs {
                 None => keys::runs(tenant, shard),
                 Some((what, value)) => keys::runs_by(&keys::runs(tenant, shard), what, value),
             };
-            newest_first(shards.shards_between(from, until.time()), pk, name, (&low, &high))
+            in_order(
+                shards.shards_between(from, until.time()),
+                pk,
+                name,
+                (&low, &high),
+                Order::Descending,
+            )
         });
         let queries: Vec<_> = queries.collect();
         let (page, more): (Vec<SummaryRecord>, _) = self.table.merged_page(&queries, most).await?;

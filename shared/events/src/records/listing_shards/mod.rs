@@ -79,18 +79,19 @@ impl ShardSchedule {
     }
 }
 
-/// Builds the queries of a range of a listing in these shards, newest first.
-pub fn newest_first(
+/// Builds the queries of a range of a listing in these shards.
+pub fn in_order(
     shards: Range<u16>,
     pk: impl Fn(u16) -> String,
     index: &'static str,
     (low, high): (&str, &str),
+    order: Order,
 ) -> Vec<Query> {
     let of_shard = |shard| {
         Query::partition(pk(shard))
             .index(index)
             .between(low, high)
-            .order(Order::Descending)
+            .order(order)
     };
     shards.map(of_shard).collect()
 }
