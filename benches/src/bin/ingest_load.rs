@@ -1,6 +1,6 @@
 //! Measures the ingest endpoint alone, for the benchmarks: over the emulator of DynamoDB, with no consumer of
-//! the events, next to the plain conditional puts that the same emulator handles, and to a channel with a preset,
-//! which checks a signature. Prints one JSON object.
+//! the events, next to the plain conditional puts that the same emulator handles, and to a channel with a
+//! preset, which checks a signature. Prints one JSON object.
 
 use std::io::Write as _;
 use std::sync::Arc;

@@ -83,9 +83,9 @@ impl DeliverySearch {
         Self { deliveries, tokens }
     }
 
-    /// Returns a page of at most `limit` deliveries that the viewer may see. A page that is not the last may be
-    /// short only where it is too large, or its deliveries take too long to find. Fails with 400 for a cursor
-    /// of another search.
+    /// Returns a page of at most `limit` deliveries that the viewer may see. A page that is not the last may
+    /// be short only where it is too large, or its deliveries take too long to find. Fails with 400 for a
+    /// cursor of another search.
     pub async fn page(
         &self,
         (tenant, viewer): (&Tenant, &Viewer),
@@ -121,8 +121,8 @@ impl DeliverySearch {
 }
 
 impl Deliveries {
-    /// Returns at most `limit` selected deliveries after a position that the viewer may see, by their creation;
-    /// see [`DeliverySearch::page`].
+    /// Returns at most `limit` selected deliveries after a position that the viewer may see, by their
+    /// creation; see [`DeliverySearch::page`].
     pub async fn select(
         &self,
         (tenant, viewer): (&Tenant, &Viewer),

@@ -1,5 +1,5 @@
-//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection, oldest first, at a limited
-//! rate.
+//! Executes `DeliveryRedrive`: makes another attempt of each delivery of a selection, oldest first, at a
+//! limited rate.
 //!
 //! One activity finds the next deliveries, so that the history keeps which ones; another redrives a few of
 //! them. Each attempt has a run id derived from this run and the delivery, so a repeated activity redrives
