@@ -72,7 +72,7 @@ fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Sends an event to this subscription alone, on the way of every event: it is stored, delivered to the target, signed, retried, \
              and counted like any other, with `details.test: true`. It is delivered whether the filter matches it or not; the answer says \
              which. A semantic condition is evaluated. Its `meters` are left out, so that no sum counts them. Without a body the event is a sample that fits the lists of the filter and the simple \
-             comparisons of its condition. The caller needs the permissions of the subscription's `run_as_role`, because the event decides \
+             comparisons of its condition, and has what the templates and the `workflow_id` of the target name. The caller needs the permissions of the subscription's `run_as_role`, because the event decides \
              what its run does.\n\n\
              Side effects: the event and its delivery, and an audit record of the action `publish` with the event's id.",
         )
@@ -111,7 +111,7 @@ async fn handler(
             subscription.why_disabled()
         )));
     }
-    let envelope = envelope(&app, &call, &tenant, &subscription.filter, body).await?;
+    let envelope = envelope(&app, &call, &tenant, &subscription, body).await?;
     let (filter, compared) = (subscription.filter.clone(), envelope.clone());
     let why_not = low_priority::run(tenant.account(), async move {
         why_filter_excludes(&filter, &compared)
@@ -136,7 +136,7 @@ async fn envelope(
     app: &App,
     call: &Call<WriteEvents>,
     tenant: &Tenant,
-    filter: &Filter,
+    subscription: &StoredSubscription,
     body: SendTestEvent,
 ) -> Result<Envelope> {
     let earlier = body.event_id.filter(|id| !id.is_empty());
@@ -162,7 +162,11 @@ async fn envelope(
         (event, None) => {
             let event = event.unwrap_or_default();
             check_own(tenant, &event)?;
-            sample(call, tenant, fitting(event, filter))?
+            let mut event = fitting(event, &subscription.filter);
+            for path in subscription.target.event_paths() {
+                set(&mut event, &path, &Value::from(SAMPLE));
+            }
+            sample(call, tenant, event)?
         }
     };
     envelope.details.insert(TEST.to_owned(), raw(&true)?);

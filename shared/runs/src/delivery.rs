@@ -106,11 +106,11 @@ pub fn lane_of(
     Ok(key.map(|key| LanePlace::new(&subscription.id, &key, event)))
 }
 
-/// Returns the value at a path as JSON; None where there is none.
+/// Returns the key at a path; None where there is none. A text and the number that it reads as are one key.
 fn key_of(envelope: &Envelope, path: &str) -> Result<Option<String>> {
     let event: Value = serde_json::from_str(&envelope.to_json()?).map_err(Error::internal)?;
     let key = path::find(&event, path).filter(|key| !key.is_null());
-    Ok(key.map(Value::to_string))
+    Ok(key.map(|key| key.as_str().map_or_else(|| key.to_string(), str::to_owned)))
 }
 
 fn business_id(envelope: &Envelope, path: &str) -> Result<String> {

@@ -253,6 +253,23 @@ async fn orders_of_fifty_keys_arrive_in_order_by_key_although_the_receiver_fails
 }
 
 #[tokio::test]
+async fn text_and_number_are_one_key() {
+    let world = World::start().await;
+    world.webhook_with(ordered()).await;
+    world.answer_with(503, None);
+    for (key, number) in [(json!("7"), 1), (json!(7), 2), (json!("7"), 3)] {
+        let payload = json!({ "order_id": key, "number": number });
+        let details = RawObject::from([("payload".to_owned(), raw(&payload).unwrap())]);
+        world.event_with(None, details).await;
+        world.clock.advance_ms(1);
+    }
+    world.settle().await;
+    world.pass(2);
+    world.settle().await;
+    assert_eq!(world.got().len(), 1, "the others wait for the first");
+}
+
+#[tokio::test]
 async fn redriven_deliveries_of_a_key_keep_their_order() {
     let world = World::start().await;
     world.webhook_with(ordered()).await;

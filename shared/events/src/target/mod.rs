@@ -16,7 +16,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::template::warnings;
+use crate::template::{event_paths, warnings};
 
 pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunType};
 pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
@@ -185,6 +185,20 @@ impl Target {
 
     fn id_warning(&self) -> Option<String> {
         warnings::of_path("target.workflow_id", self.workflow_id_path()?)
+    }
+
+    /// Returns the paths into an event that a delivery cannot do without.
+    pub fn event_paths(&self) -> Vec<String> {
+        let (template, data) = match self {
+            Self::Webhook(webhook) => (webhook.template.as_ref(), None),
+            Self::Workflow(workflow) => (None, Some(&workflow.data)),
+            Self::Agent(agent) => (None, Some(&agent.data)),
+            Self::Process(process) => (None, Some(&process.data)),
+        };
+        let of_data = data.into_iter().flat_map(|data| data.values());
+        let templates = template.into_iter().chain(of_data);
+        let paths = templates.flat_map(event_paths).chain(self.workflow_id_path());
+        paths.map(str::to_owned).collect()
     }
 
     /// Returns the path to the workflow id in an event; None where each event has its own run.

@@ -227,6 +227,28 @@ fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
+/// Returns the paths into the event that the texts of a template name.
+pub fn event_paths(template: &Value) -> Vec<&str> {
+    let mut paths = Vec::new();
+    let mut open = vec![template];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => {
+                paths.extend(text.strip_prefix("$event."));
+                let mut rest = text.as_str();
+                while let Some((_, path, after)) = next_placeholder(rest) {
+                    paths.push(path);
+                    rest = after;
+                }
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => open.extend(fields.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    paths
+}
+
 /// Fails with 400 for a template with a fault that no event can repair, such as `$event.` without a path.
 /// `field` is the name of the value for the caller.
 pub fn check(field: &str, template: &Value) -> Checked<()> {

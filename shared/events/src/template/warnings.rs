@@ -120,20 +120,31 @@ fn of_template(field: &str, text: &str) -> Option<String> {
     }
     let mut paths = Vec::from_iter(text.strip_prefix("$event."));
     let mut rest = text;
-    while let Some((_, path, after)) = next_placeholder(rest) {
+    let mut is_unclosed = false;
+    while let Some((before, path, after)) = next_placeholder(rest) {
+        is_unclosed |= is_begun(before);
         paths.push(path);
         rest = after;
     }
+    is_unclosed |= is_begun(rest);
     if let Some(unknown) = paths.into_iter().find_map(|path| of_path(field, path)) {
         return Some(unknown);
     }
-    let literal = literal(text).filter(|literal| *literal != text || !text.starts_with("$event."))?;
+    let literal = literal(text)
+        .filter(|literal| *literal != text || !text.starts_with("$event."))
+        .or_else(|| is_unclosed.then_some(text))?;
     Some(format!(
         "The field '{field}' has '{}', which is delivered as it is. There are $event, $event.<path>, $event_ref and \
          $delivery.id as a whole text, and {{{{ event.<path> }}}} also within one; the body that an ingest channel received is \
          in event.details.payload.",
         shown(literal)
     ))
+}
+
+/// Whether a text without references begins one.
+fn is_begun(text: &str) -> bool {
+    let mut open = text.match_indices("{{");
+    open.any(|(place, braces)| text[place + braces.len()..].trim_start().starts_with("event"))
 }
 
 fn shown(text: &str) -> String {
@@ -218,6 +229,7 @@ mod tests {
             ("http://127.0.0.1/a?x=$event.resource_id", "'$event.resource_id'"),
             ("{{#if event.paid}}yes{{/if}}", "'{{#if event.paid}}'"),
             ("{{{event.action}}}", "'{{{event.action}}'"),
+            ("of {{ event.resource_id }", "'of {{ event.resource_id }'"),
         ] {
             let warnings = warnings_about(json!({ "a": [text] }));
             assert_eq!(warnings.len(), 1, "{text}");
