@@ -69,6 +69,8 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
     let mut subscriptions = Vec::new();
     for number in 0..SUBSCRIPTIONS {
         let mut body = events.webhook_body("/flaky/10");
+        // The default pauses grow to hours, and an attempt that a kill cuts off counts.
+        body["target"]["retry"] = json!({ "schedule_seconds": [5], "max_attempts": 50 });
         body["filter"]["condition"] =
             json!({ "==": [{ "%": [{ "var": "details.payload.n" }, EACH] }, number % EACH] });
         let subscription = events.subscribe(&body).await;
