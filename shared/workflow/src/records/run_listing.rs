@@ -9,6 +9,7 @@ use platform::records::schema::{BY_RULE, LISTING_INDEXES};
 use platform::records::{Order, keys};
 use platform::tenant::Tenant;
 use serde::Deserialize;
+use tracing::warn;
 
 use super::run_place::FREQUENT_TYPE;
 #[cfg(doc)]
@@ -153,12 +154,24 @@ impl Runs {
     }
 
     /// Lists the runs of all projects with work due by a time, by priority, longest waiting first. Returns at
-    /// most `most` of each partition of the index; None returns all.
+    /// most `most` of each partition of the index; None returns all. With a maximum, a priority that cannot be
+    /// read is left out unless none can: the next look may find it.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         let [high, normal, low] =
             Priority::ALL.map(|priority| self.due_in(DueKind::Runs(priority), by, most));
-        let (high, normal, low) = futures::future::try_join3(high, normal, low).await?;
-        Ok([high, normal, low].concat())
+        let (high, normal, low) = futures::future::join3(high, normal, low).await;
+        let parts = [high, normal, low];
+        if most.is_none() || parts.iter().all(Result::is_err) {
+            return Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.concat());
+        }
+        let mut runs = Vec::new();
+        for part in parts {
+            match part {
+                Ok(part) => runs.extend(part),
+                Err(cause) => warn!(%cause, "the due runs of a priority were not looked for"),
+            }
+        }
+        Ok(runs)
     }
 
     /// Lists the runs with this kind of work.
