@@ -10,6 +10,9 @@ use crate::queue::Priority;
 /// 40,000. Readers read all, so a later version can have more; with fewer, work would be forgotten.
 pub const DUE_SHARDS: u8 = 64;
 
+/// Partitions of the runs of high and of low priority.
+const PRIORITY_SHARDS: u8 = 8;
+
 /// A frequent kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DueKind {
@@ -35,16 +38,24 @@ impl DueKind {
         }
     }
 
+    /// Number of partitions. Each look reads all, so the kinds that are rarer have fewer.
+    const fn partitions(self) -> u8 {
+        match self {
+            Self::Runs(Priority::High | Priority::Low) => PRIORITY_SHARDS,
+            _ => DUE_SHARDS,
+        }
+    }
+
     /// Chooses the partition by a hash of the id.
     pub fn shard_of(self, id: &str) -> String {
         // Hashed, because ids are not spread evenly over their last hexadecimal digit.
         let [hash, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
-        self.name(hash % DUE_SHARDS)
+        self.name(hash % self.partitions())
     }
 
     /// Returns every partition.
     pub fn shards(self) -> impl Iterator<Item = String> {
-        (0..DUE_SHARDS).map(move |number| self.name(number))
+        (0..self.partitions()).map(move |number| self.name(number))
     }
 
     /// Whether a partition is of this kind.

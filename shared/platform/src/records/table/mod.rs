@@ -24,6 +24,8 @@ pub use transaction::{Guard, Outcome, Transaction};
 
 /// Number of records requested at a time when a whole range is read.
 const READ_AT_ONCE: usize = 1_000;
+/// Attempts to read one of several ranges.
+const RANGE_ATTEMPTS: u32 = 3;
 /// Partitions of an index that are read concurrently.
 const SHARDS_AT_ONCE: usize = 16;
 
@@ -145,16 +147,24 @@ impl Table {
         self.read_all(queries, most).await
     }
 
-    /// Reads these ranges concurrently: at most `most` records of each, or all.
+    /// Reads these ranges concurrently: at most `most` records of each, or all. A range that cannot be read for a
+    /// moment is read again, because one of many would fail all.
     pub async fn read_all<T: DeserializeOwned>(
         &self,
         queries: impl IntoIterator<Item = Query>,
         most: Option<usize>,
     ) -> Result<Vec<T>> {
         let parts = queries.into_iter().map(|query| async move {
-            match most {
-                Some(most) => Ok(self.page(&query, most, None).await?.0),
-                None => self.all(&query).await,
+            let mut attempt = 1;
+            loop {
+                let part = match most {
+                    Some(most) => self.page(&query, most, None).await.map(|(part, _)| part),
+                    None => self.all(&query).await,
+                };
+                match part {
+                    Err(cause) if cause.is_transient() && attempt < RANGE_ATTEMPTS => attempt += 1,
+                    part => return part,
+                }
             }
         });
         let parts: Vec<Vec<T>> = stream::iter(parts).buffered(SHARDS_AT_ONCE).try_collect().await?;
