@@ -37,7 +37,6 @@ pub struct Matcher {
     pub engine: Engine,
     pub events: Events,
     pub deliveries: Deliveries,
-    /// Deliveries that wait for each other.
     pub lanes: Lanes,
     /// Holds large event details.
     pub objects: Objects,

@@ -129,7 +129,6 @@ async fn handler(call: Call<ReadEvents>, Json(body): Json<TestFilter>) -> Result
     }))
 }
 
-/// Returns the envelope of a sample event.
 pub fn sample<P>(call: &Call<P>, tenant: &Tenant, event: SampleEvent) -> Result<Envelope> {
     let or = |given: Option<String>, default: &str| given.unwrap_or_else(|| default.to_owned());
     let envelope = Envelope {

@@ -18,7 +18,6 @@ const SOURCE: &str = "millrace";
 pub enum SystemAction {
     /// The attempts of a delivery are exhausted, or it failed permanently.
     DeliveryFailed,
-    /// The service disabled a subscription.
     SubscriptionDisabled,
     /// A channel refuses much of what it is sent.
     ChannelRefusing,

@@ -82,7 +82,6 @@ impl RedeliveryParts {
 #[derive(Clone, Copy)]
 enum Act<'a> {
     Retry,
-    /// With this reason.
     Cancel(Option<&'a str>),
 }
 

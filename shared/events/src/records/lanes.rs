@@ -78,8 +78,8 @@ impl Lanes {
             expires_at: place.received_at.as_seconds() + LIFE_SECONDS,
         };
         let key = keys::lane_place(tenant, &place.lane, &place.sort());
-        let written = self.table.put(&key, &waiting, Condition::Absent).await?;
-        written.took_effect("a place in a lane").map(drop)
+        let outcome = self.table.put(&key, &waiting, Condition::Absent).await?;
+        outcome.took_effect("a place in a lane").map(drop)
     }
 
     /// Returns the first delivery of a lane.
@@ -92,7 +92,7 @@ impl Lanes {
     /// Removes a delivery from its lane; does nothing where it is not there.
     pub async fn leave(&self, tenant: &Tenant, place: &LanePlace) -> Result<()> {
         let key = keys::lane_place(tenant, &place.lane, &place.sort());
-        let written = self.table.delete(&key, Condition::Present).await?;
-        written.took_effect("a place in a lane").map(drop)
+        let outcome = self.table.delete(&key, Condition::Present).await?;
+        outcome.took_effect("a place in a lane").map(drop)
     }
 }

@@ -154,8 +154,8 @@ impl Runs {
     }
 
     /// Lists the runs of all projects with work due by a time, by priority, longest waiting first. Returns at
-    /// most `most` of each partition of the index; None returns all. With a maximum, a priority that cannot be
-    /// read is left out unless none can: the next look may find it.
+    /// most `most` of each partition of the index; None returns all. With a maximum, a priority that cannot
+    /// be read is left out unless none can: the next look may find it.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         let [high, normal, low] =
             Priority::ALL.map(|priority| self.due_in(DueKind::Runs(priority), by, most));

@@ -147,8 +147,8 @@ impl Table {
         self.read_all(queries, most).await
     }
 
-    /// Reads these ranges concurrently: at most `most` records of each, or all. A range that cannot be read for a
-    /// moment is read again, because one of many would fail all.
+    /// Reads these ranges concurrently: at most `most` records of each, or all. A range that cannot be read
+    /// for a moment is read again, because one of many would fail all.
     pub async fn read_all<T: DeserializeOwned>(
         &self,
         queries: impl IntoIterator<Item = Query>,
